@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Causal attention with grouped query heads. One row of queries sees keys
+// [0, num_keys) in rising order; its bits depend on nothing else, so packed
+// training rows and cached decoding give the same result.
+// Source: Vaswani et al., Attention Is All You Need, eq. 1; Ainslie et al., GQA.
+#pragma once
+
+#include "kernels/thread_pool.hpp"
+#include "kernels/view.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace troupe::kernels {
+
+struct attention_shape {
+  std::int64_t num_heads = 0;    ///< H
+  std::int64_t num_kv_heads = 0; ///< K, divides H
+  std::int64_t head_width = 0;   ///< E
+  float scale = 0;               ///< 1/sqrt(E) in the Llama family
+};
+
+/// What one row of queries attends to: rows [0, num_keys) of keys and values,
+/// each [*, K * E] with the given stride.
+struct attention_row {
+  const float* keys = nullptr;
+  const float* values = nullptr;
+  std::int64_t num_keys = 0;
+  std::int64_t stride = 0; ///< elements between two rows of keys or values
+};
+
+/// Shapes: q [T, H * E], rows.size() == T -> out [T, H * E];
+/// log_sum_exp [T, H] or null, for the gradient.
+void attention(const_matrix q, std::span<const attention_row> rows,
+               const attention_shape& shape, matrix out, float* log_sum_exp,
+               thread_pool& pool);
+
+/// Gradient over packed sequences: sequence s is rows
+/// [offsets[s], offsets[s+1]) of q, k, v, and row i sees rows [begin, i].
+/// Shapes: q, out, dout, dq [T, H * E]; k, v, dk, dv [T, K * E] (overwritten);
+/// log_sum_exp [T, H].
+/// Numerics: fixed order, independent of the number of threads.
+void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
+                    const_matrix v, const_matrix out, const float* log_sum_exp,
+                    std::span<const std::int32_t> offsets,
+                    const attention_shape& shape, matrix dq, matrix dk,
+                    matrix dv, thread_pool& pool);
+
+} // namespace troupe::kernels

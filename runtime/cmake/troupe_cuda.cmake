@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Decides TROUPE_CUDA: whether .cu files are compiled (sm_90a).
+set(TROUPE_CUDA OFF)
+if(NOT TROUPE_WITH_CUDA STREQUAL "OFF")
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_ARCHITECTURES 90a)
+    set(CMAKE_CUDA_STANDARD 20)
+    enable_language(CUDA)
+    set(TROUPE_CUDA ON)
+  elseif(TROUPE_WITH_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "TROUPE_WITH_CUDA=ON, but nvcc was not found; put it on PATH, or use AUTO or OFF")
+  endif()
+endif()
+set(TROUPE_CUDA_SUMMARY "${TROUPE_CUDA} (TROUPE_WITH_CUDA=${TROUPE_WITH_CUDA})")
