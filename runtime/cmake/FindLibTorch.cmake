@@ -13,9 +13,12 @@ find_path(LibTorch_DIR NAMES include/torch/csrc/api/include/torch/types.h
   PATHS ${TROUPE_LIBTORCH} $ENV{TROUPE_LIBTORCH} ${troupe_cached_torch}
   NO_DEFAULT_PATH NO_CACHE)
 if(LibTorch_DIR)
-  file(STRINGS ${LibTorch_DIR}/include/torch/version.h torch_version_line
-    REGEX "#define TORCH_VERSION ")
-  string(REGEX MATCH "[0-9]+[.][0-9]+[.][0-9]+" LibTorch_VERSION "${torch_version_line}")
+  foreach(part MAJOR MINOR PATCH)
+    file(STRINGS ${LibTorch_DIR}/include/torch/headeronly/version.h torch_line
+      REGEX "#define TORCH_VERSION_${part} ")
+    string(REGEX MATCH "[0-9]+" torch_${part} "${torch_line}")
+  endforeach()
+  set(LibTorch_VERSION ${torch_MAJOR}.${torch_MINOR}.${torch_PATCH})
   find_library(LibTorch_cpu_LIBRARY torch_cpu PATHS ${LibTorch_DIR}/lib NO_DEFAULT_PATH)
   find_library(LibTorch_c10_LIBRARY c10 PATHS ${LibTorch_DIR}/lib NO_DEFAULT_PATH)
 endif()
