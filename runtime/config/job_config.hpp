@@ -13,11 +13,11 @@
 namespace troupe::runtime::config {
 
 struct run_block {
-  std::string directory;              ///< made if absent; required
+  std::string directory; ///< made if absent; required
   std::uint64_t seed = 1;
-  std::int64_t save_every_steps = 0;  ///< 0: only at the end
-  std::int64_t keep_checkpoints = 2;  ///< newest sealed ones that stay
-  std::int64_t samples_to_log = 4;    ///< groups a step in rollouts.jsonl
+  std::int64_t save_every_steps = 0; ///< 0: only at the end
+  std::int64_t keep_checkpoints = 2; ///< newest sealed ones that stay
+  std::int64_t samples_to_log = 4;   ///< groups a step in rollouts.jsonl
 };
 
 /// A Llama made from nothing; present instead of model.path.
@@ -33,46 +33,46 @@ struct fresh_model_block {
 };
 
 struct model_block {
-  std::string path;            ///< Hugging Face folder; or `fresh`
+  std::string path; ///< Hugging Face folder; or `fresh`
   std::optional<fresh_model_block> fresh;
-  std::string tokenizer;       ///< folder or tokenizer.json; default: path
-  std::string reference_path;  ///< for KL; default: the starting weights
+  std::string tokenizer;            ///< folder or tokenizer.json; default: path
+  std::string reference_path;       ///< for KL; default: the starting weights
   std::vector<std::string> plugins; ///< shared objects with module types
 };
 
 struct placement_block {
-  std::int64_t ranks = 1;       ///< more than 1 is refused by name
+  std::int64_t ranks = 1;            ///< more than 1 is refused by name
   std::int64_t threads_per_rank = 0; ///< 0: all cores
-  std::string device = "cpu";   ///< cuda is refused by name
+  std::string device = "cpu";        ///< cuda is refused by name
 };
 
 struct data_source_block {
-  std::string file;                    ///< JSONL
+  std::string file; ///< JSONL
   std::string prompt_field = "prompt";
   std::string answer_field = "answer"; ///< for SFT, the completion
 };
 
 struct data_block {
   data_source_block train;
-  std::optional<data_source_block> eval;
+  std::optional<data_source_block> eval; ///< fields default to those of train
   bool shuffle = true;
   std::string on_bad_row = "stop"; ///< or skip
 };
 
 struct sampling_block {
-  double temperature = 1.0;
+  double temperature = 1.0; ///< 0: greedy
   double top_p = 1.0;
   std::int64_t top_k = 0; ///< 0: off
   std::int64_t max_new_tokens = 64;
-  std::int64_t min_new_tokens = 0; ///< stop ids are not drawn before
+  std::int64_t min_new_tokens = 0;          ///< stop ids are not drawn before
   std::vector<std::int64_t> stop_token_ids; ///< added to the model's own
 };
 
 struct rollout_block {
   sampling_block sampling;
-  std::int64_t slots = 32;             ///< rows of the decode batch
+  std::int64_t slots = 32; ///< rows of the decode batch
   std::int64_t max_prompt_tokens = 512;
-  std::int64_t quantum_steps = 8;      ///< decode steps before a control check
+  std::int64_t quantum_steps = 8; ///< decode steps before a control check
 };
 
 struct reward_block {
@@ -103,11 +103,11 @@ struct sft_warmup_block {
 
 struct train_block {
   std::string algorithm = "grpo"; ///< grpo, sft
-  std::int64_t steps = 0;         ///< optimizer steps of sft, rollout batches of grpo
-  std::int64_t batch_size = 32;   ///< sft: rows a step
+  std::int64_t steps = 0; ///< optimizer steps of sft, rollout batches of grpo
+  std::int64_t batch_size = 32; ///< sft: rows a step
   std::int64_t prompts_per_step = 8;
   std::int64_t samples_per_prompt = 8;
-  std::int64_t minibatches = 1;   ///< optimizer steps a rollout batch
+  std::int64_t minibatches = 1;          ///< optimizer steps a rollout batch
   std::int64_t microbatch_tokens = 4096; ///< packed tokens of one forward
   std::int64_t logit_chunk_tokens = 256; ///< rows of logits held at once
   double clip_low = 0.2, clip_high = 0.2;

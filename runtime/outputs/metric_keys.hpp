@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every metric that a job may write; docs/metrics.md is this table. In a key,
+// <word> stands for one piece of lower-case letters, digits, "_" and "-".
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace troupe::runtime::outputs {
+
+struct metric_key {
+  std::string_view key;
+  std::string_view unit;
+  std::string_view definition;
+};
+
+inline constexpr std::array metric_keys{
+  metric_key{"train/loss", "nats",
+             "loss of the step, over its minibatches: policy loss plus "
+             "kl_coefficient times train/kl; under SFT and in the warm-up mean "
+             "negative logprob of the completion tokens"},
+  metric_key{"train/kl", "nats",
+             "mean over completion tokens of exp(r) - r - 1, r = reference "
+             "logprob - trainer logprob; only with kl_coefficient > 0"},
+  metric_key{"train/entropy", "nats",
+             "mean entropy of the trainer's distribution at completion tokens"},
+  metric_key{"train/clip_fraction_low", "1",
+             "share of completion tokens with advantage < 0 and ratio < 1 - "
+             "clip_low: no gradient"},
+  metric_key{"train/clip_fraction_high", "1",
+             "share of completion tokens with advantage > 0 and ratio > 1 + "
+             "clip_high: no gradient"},
+  metric_key{"train/grad_norm", "1",
+             "L2 norm of all gradients before clipping, mean over the step's "
+             "minibatches"},
+  metric_key{"train/learning_rate", "1", "learning rate of the last update"},
+  metric_key{"train/tokens", "tokens", "completion tokens trained on"},
+  metric_key{"train/skipped_steps", "steps",
+             "optimizer steps left out since the start because the loss or a "
+             "gradient was not finite"},
+  metric_key{"train/policy_version", "steps",
+             "optimizer steps in the weights after this step"},
+  metric_key{"rollout/logprob_gap_mean", "nats",
+             "mean over completion tokens of |rollout logprob - trainer "
+             "logprob| at the same weights"},
+  metric_key{"rollout/logprob_gap_max", "nats",
+             "largest |rollout logprob - trainer logprob| of the step"},
+  metric_key{"rollout/completion_tokens_mean", "tokens",
+             "mean length of a completion, its stop token counted"},
+  metric_key{"rollout/completion_tokens_max", "tokens",
+             "length of the longest completion"},
+  metric_key{"rollout/prompt_tokens_mean", "tokens", "mean length of a prompt"},
+  metric_key{"rollout/truncated_fraction", "1",
+             "share of completions that ended by max_new_tokens"},
+  metric_key{"rollout/tokens", "tokens", "completion tokens sampled"},
+  metric_key{"reward/mean", "1", "mean reward over the step's samples"},
+  metric_key{"reward/std", "1",
+             "standard deviation (n - 1) over the step's samples"},
+  metric_key{"reward/min", "1", "smallest reward of the step"},
+  metric_key{"reward/max", "1", "largest reward of the step"},
+  metric_key{"reward/zero_spread_fraction", "1",
+             "share of groups whose rewards are all equal: no advantage"},
+  metric_key{"reward/failed_fraction", "1",
+             "share of samples whose reward function failed"},
+  metric_key{"time/<phase>_s", "s",
+             "wall time of a phase of the step: generate, grade, train, eval, "
+             "save, other, and step for the whole"},
+  metric_key{"throughput/tokens_per_s", "tokens/s",
+             "prompt and completion tokens of the step by time/step_s"},
+  metric_key{"throughput/<phase>_tokens_per_s", "tokens/s",
+             "tokens of the phase by its time: generate, train"},
+  metric_key{"memory/<process>_rss_bytes", "bytes",
+             "resident memory of a process at the end of the step"},
+  metric_key{"memory/<process>_peak_rss_bytes", "bytes",
+             "largest resident memory of a process so far"},
+  metric_key{"memory/<holder>_bytes", "bytes",
+             "what the memory ledger of the rank has granted to a holder"},
+  metric_key{"eval/<name>_accuracy", "1",
+             "share of greedy completions with reward 1; <name> is the data "
+             "set, heldout for data.eval"},
+  metric_key{"eval/<name>_reward_mean", "1",
+             "mean reward over the evaluated prompts"},
+  metric_key{"eval/<name>_prompts", "prompts", "prompts evaluated"},
+  metric_key{"eval/<name>_completion_tokens_mean", "tokens",
+             "mean length of an evaluated completion"},
+};
+
+/// True if `key` has the form of `pattern`.
+constexpr bool matches_key(std::string_view pattern, std::string_view key) {
+  const auto open = pattern.find('<');
+  if (open == std::string_view::npos)
+    return key == pattern;
+  const auto head = pattern.substr(0, open);
+  const auto tail = pattern.substr(pattern.find('>') + 1);
+  if (key.size() <= head.size() + tail.size() || !key.starts_with(head)
+      || !key.ends_with(tail))
+    return false;
+  const auto word =
+    key.substr(head.size(), key.size() - head.size() - tail.size());
+  return std::all_of(word.begin(), word.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'
+           || c == '-';
+  });
+}
+
+/// Returns the row of a key, or nullptr if the table lists none.
+constexpr const metric_key* find_metric_key(std::string_view key) {
+  for (const auto& row : metric_keys)
+    if (matches_key(row.key, key))
+      return &row;
+  return nullptr;
+}
+
+} // namespace troupe::runtime::outputs
