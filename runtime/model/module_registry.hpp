@@ -8,6 +8,7 @@
 #include "runtime/model/module.hpp"
 #include "runtime/shard/sharding_context.hpp"
 
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,10 +36,8 @@ public:
   /// Starts with the built-in types: gated_mlp.
   module_registry();
 
-  /// `origin` says where the type comes from, for error texts: a path.
   /// Errors: plugin_refused if the name is taken, naming both origins.
-  void add(const std::string& type_name, constructor make,
-           const std::string& origin);
+  void add(const std::string& type_name, constructor make);
 
   /// Errors: model_unsupported, naming the type and the known ones.
   [[nodiscard]] std::shared_ptr<module>
@@ -47,11 +46,14 @@ public:
   [[nodiscard]] std::vector<std::string> type_names() const;
 
 private:
+  friend void load_plugin(const std::filesystem::path&, module_registry&);
+
   struct entry {
     constructor make;
-    std::string origin;
+    std::string origin; ///< path of a plug-in, for error texts
   };
   std::map<std::string, entry, std::less<>> types_;
+  std::string origin_ = "troupe"; ///< of what is being added
 };
 
 } // namespace troupe::runtime::model

@@ -27,7 +27,7 @@ public:
   explicit name_map(name_map_mutation mutation = name_map_mutation::none)
     : mutation_(mutation) {}
 
-  /// Also forgets what has died.
+  /// Forgets what has died, now and then.
   void insert(shard::object_id id, std::shared_ptr<const void> object,
               std::string name);
 
@@ -46,6 +46,7 @@ private:
     std::string name;
   };
   name_map_mutation mutation_;
+  std::size_t forget_at_ = 64; ///< entries that make insert look for dead ones
   std::unordered_map<shard::object_id, entry> entries_;
 };
 

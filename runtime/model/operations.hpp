@@ -14,6 +14,7 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <memory>
 
 namespace troupe::runtime::model {
 
@@ -39,8 +40,8 @@ torch::Tensor add_residual(const torch::Tensor& x, torch::Tensor y);
 
 struct attention_heads {
   std::int64_t num_heads = 0, num_kv_heads = 0, head_width = 0;
-  std::int64_t layer_index = 0;                  ///< which layer of a cache
-  const kernels::rotary_table* rotary = nullptr; ///< outlives the graph
+  std::int64_t layer_index = 0; ///< which layer of a cache
+  std::shared_ptr<const kernels::rotary_table> rotary;
 };
 
 /// Rotates q and k by the context's positions (in place: the caller has just

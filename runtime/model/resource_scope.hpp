@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lookup by name over an engine and its model. Each step is tried once, in
-// this order, and none starts the lookup again (D1-D3): the engine's
-// attributes, its parameters and buffers, its modules, then the same of the
-// model. Otherwise attribute_missing with the usual text (D4), also while no
-// model is set (D5).
+// this order, and none starts the lookup again (D1-D3): the engine's own
+// (attributes, parameters, buffers, modules), then the model's attributes, its
+// parameters and buffers, its children. Otherwise attribute_missing with the
+// usual text (D4), also while no model is set (D5).
 #pragma once
 
 #include "runtime/model/module.hpp"
