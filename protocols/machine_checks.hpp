@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What must hold of every machine, as constexpr predicates over its tables.
-// protocols/machines.cpp asserts them at compile time for all machines; tests
-// show that they notice a broken table.
+// protocols/machines.cpp asserts them at compile time for all machines. They
+// take the tables as arguments, so that tests can show that a broken table is
+// noticed.
 #pragma once
 
 #include "protocols/machine.hpp"
+
+#include <span>
 
 namespace troupe::protocols {
 
@@ -53,21 +56,23 @@ constexpr bool is_well_formed() {
 /// either its rows' guards are disjoint and cover all, or one refusal stands
 /// alone.
 template <class M>
-constexpr bool is_complete() {
+constexpr bool
+is_complete(std::span<const row<M>> rows = rows_of<M>,
+            std::span<const refusal<M>> refusals = refusals_of<M>) {
   bool ok = true;
   each<typename M::state>([&](auto s) {
     each<typename M::event>([&](auto e) {
       int num_rows = 0, num_refusals = 0;
-      for (const auto& r : rows_of<M>)
+      for (const auto& r : rows)
         num_rows += r.from == s && r.event == e;
-      for (const auto& r : refusals_of<M>)
+      for (const auto& r : refusals)
         num_refusals += r.state == s && r.event == e && r.what != verdict::move;
       ok = ok && (num_rows > 0 ? num_refusals == 0 : num_refusals == 1);
       if (num_rows == 0)
         return;
       each_data<M>([&](const auto& d) {
         int num_holding = 0;
-        for (const auto& r : rows_of<M>)
+        for (const auto& r : rows)
           num_holding += r.from == s && r.event == e && holds<M>(r.guard, d);
         ok = ok && num_holding == 1;
       });
@@ -80,7 +85,7 @@ constexpr bool is_complete() {
 /// terminal state, and from each state a terminal one (in a machine without
 /// one: the initial one) can be reached. Guards are taken as open.
 template <class M>
-constexpr bool is_connected() {
+constexpr bool is_connected(std::span<const row<M>> rows = rows_of<M>) {
   constexpr auto n = num_enumerators<typename M::state>;
   std::array<std::array<bool, n>, n> reach{};
   std::array<bool, n> is_end{};
@@ -93,7 +98,7 @@ constexpr bool is_connected() {
   const auto start = static_cast<std::size_t>(M::initial);
   if (!any_terminal)
     is_end[start] = true;
-  for (const auto& r : rows_of<M>) {
+  for (const auto& r : rows) {
     reach[static_cast<std::size_t>(r.from)][static_cast<std::size_t>(r.to)] =
       true;
     ok = ok && (!M::is_terminal(r.from) || r.to == r.from);
@@ -114,9 +119,9 @@ constexpr bool is_connected() {
 /// True if no row's updates wrap a number below zero, for any data under which
 /// the row can be taken.
 template <class M>
-constexpr bool is_bounded() {
+constexpr bool is_bounded(std::span<const row<M>> rows = rows_of<M>) {
   bool ok = true;
-  for (const auto& r : rows_of<M>)
+  for (const auto& r : rows)
     each_data<M>([&](const auto& before) {
       if (!holds<M>(r.guard, before))
         return;

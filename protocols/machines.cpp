@@ -25,7 +25,22 @@ machine_description describe() {
   out.name = M::name;
   out.states = names<typename M::state>();
   out.events = names<typename M::event>();
-  out.guards = names<typename M::guard>();
+  out.effects = names<typename M::effect>();
+  constexpr std::array<std::string_view, 4> digits{"0", "1", "2", "3"};
+  // Evaluated by the compiler: GCC 12 takes reading a constant through a
+  // pointer to member for uninitialised.
+  constexpr auto starts = [] {
+    std::array<std::size_t, fields_of<M>.size()> values{};
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = fields_of<M>[i].get(typename M::data{});
+    return values;
+  }();
+  for (std::size_t i = 0; i < starts.size(); ++i)
+    out.fields.push_back({fields_of<M>[i].name, digits.at(starts[i])});
+  for (const auto& g : guards_of<M>)
+    out.guards.push_back({to_string(g.guard), g.promela});
+  for (const auto& u : updates_of<M>)
+    out.updates.push_back({to_string(u.effect), u.promela});
   out.initial = to_string(M::initial);
   each<typename M::state>([&](auto s) {
     if (M::is_terminal(s))

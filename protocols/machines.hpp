@@ -30,11 +30,20 @@ struct machine_refusal {
   std::string_view why;
 };
 
+/// A name with what it means in Promela.
+struct machine_formula {
+  std::string_view name;
+  std::string_view promela;
+};
+
 struct machine_description {
   std::string_view name;
   std::vector<std::string_view> states;
   std::vector<std::string_view> events;
-  std::vector<std::string_view> guards;
+  std::vector<machine_formula> fields; ///< with their values at the start
+  std::vector<machine_formula> guards;
+  std::vector<machine_formula> updates;
+  std::vector<std::string_view> effects;
   std::string_view initial;
   std::vector<std::string_view> terminal; ///< may be empty
   std::vector<machine_edge> edges;
