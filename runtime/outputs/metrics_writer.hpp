@@ -5,6 +5,8 @@
 // "inf" or "-inf". Keys: metric_keys.hpp, docs/metrics.md.
 #pragma once
 
+#include "runtime/outputs/record_file.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -41,20 +43,18 @@ std::string to_json(const metric_record& record);
 class metrics_writer {
 public:
   /// Appends to `path`. `resumed_step`: records after it are cut off first.
-  /// Errors: io_failed; checkpoint_corrupt as in truncate_records.
+  /// Errors: as record_file.
   explicit metrics_writer(const std::filesystem::path& path,
-                          std::optional<std::int64_t> resumed_step = {});
-  metrics_writer(metrics_writer&& other) noexcept;
-  metrics_writer& operator=(metrics_writer&&) = delete;
-  ~metrics_writer();
+                          std::optional<std::int64_t> resumed_step = {})
+    : file_(path, resumed_step) {}
 
   /// Errors: internal for a key that metric_keys.hpp does not list, or one
-  /// given twice; io_failed. Nothing is written then.
+  /// given twice, and for a falling step; io_failed. Nothing is written then.
   void write(const metric_record& record);
 
 private:
-  std::filesystem::path path_;
-  int fd_ = -1;
+  record_file file_;
+  std::int64_t last_step_ = 0;
 };
 
 /// Reads records back, non-finite ones included. Errors: data_unreadable with

@@ -5,10 +5,10 @@
 #pragma once
 
 #include "protocols/ids.hpp"
+#include "runtime/outputs/record_file.hpp"
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,18 +31,21 @@ struct logged_group {
   std::vector<logged_sample> samples;
 };
 
+/// Returns the group as one line of JSON, without the line's end.
+std::string to_json(const logged_group& group);
+
 class rollouts_writer {
 public:
   /// As metrics_writer.
   explicit rollouts_writer(const std::filesystem::path& path,
-                           std::optional<std::int64_t> resumed_step = {});
+                           std::optional<std::int64_t> resumed_step = {})
+    : file_(path, resumed_step) {}
 
-  /// Flushes. Errors: io_failed.
-  void write(const logged_group& group);
+  /// Errors: io_failed.
+  void write(const logged_group& group) { file_.append(to_json(group)); }
 
 private:
-  std::filesystem::path path_;
-  std::ofstream out_;
+  record_file file_;
 };
 
 } // namespace troupe::runtime::outputs

@@ -41,7 +41,7 @@ public:
                             open_mode mode);
 
   run_directory(run_directory&& other) noexcept;
-  run_directory& operator=(run_directory&& other) noexcept;
+  run_directory& operator=(run_directory&&) = delete;
   ~run_directory();
 
   [[nodiscard]] const std::filesystem::path& path() const noexcept {

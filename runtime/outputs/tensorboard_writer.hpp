@@ -12,7 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <optional>
-#include <string>
+#include <string_view>
 
 namespace troupe::runtime::outputs {
 
@@ -38,7 +38,7 @@ public:
   static double system_seconds();
 
 private:
-  void write_event(std::string event);
+  void write_event(std::string_view event);
 
   wall_clock clock_;
   std::filesystem::path path_;

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/outputs/run_directory.hpp"
+
+#include "protocols/failure.hpp"
+#include "runtime/checkpoint/file_io.hpp"
+
+#include <array>
+#include <cerrno>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace troupe::runtime::outputs {
+
+namespace fs = std::filesystem;
+
+using protocols::errc;
+using protocols::failure;
+
+namespace {
+
+constexpr std::array subfolders{layout::tensorboard, layout::journal,
+                                layout::cards, layout::logs,
+                                layout::checkpoints};
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    throw failure{errc::io_failed, "cannot make the folder " + path.string()
+                                     + ": " + error.message()
+                                     + "; see run.directory"};
+}
+
+std::string read_holder(int fd) {
+  char buffer[32];
+  const auto size = ::pread(fd, buffer, sizeof buffer, 0);
+  std::string text{buffer, size > 0 ? static_cast<std::size_t>(size) : 0};
+  while (!text.empty() && text.back() == '\n')
+    text.pop_back();
+  return text.empty() ? "unknown" : text;
+}
+
+/// Takes the lock, or says who holds it.
+checkpoint::file_handle take_lock(const fs::path& directory) {
+  const auto path = directory / layout::lock;
+  checkpoint::file_handle lock{path, O_RDWR | O_CREAT};
+  if (::flock(lock.fd(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK)
+      checkpoint::throw_errno("lock", path);
+    throw failure{errc::config_conflict,
+                  directory.string() + " belongs to a running job, process "
+                    + read_holder(lock.fd())
+                    + "; wait for it, end it, or name another run.directory"};
+  }
+  if (::ftruncate(lock.fd(), 0) != 0)
+    checkpoint::throw_errno("truncate", path);
+  const auto pid = std::to_string(::getpid()) + '\n';
+  checkpoint::write_all(lock, std::as_bytes(std::span{pid}), path);
+  return lock;
+}
+
+void check_mode(const fs::path& directory, open_mode mode) {
+  const bool has_run = fs::exists(directory / layout::resolved);
+  if (has_run && mode == open_mode::fresh)
+    throw failure{errc::config_conflict,
+                  directory.string()
+                    + " holds a run already; add --resume to go on with it, "
+                      "or name another run.directory"};
+  if (!has_run && mode == open_mode::resume)
+    throw failure{errc::checkpoint_absent,
+                  directory.string() + " holds no run to resume (no "
+                    + std::string{layout::resolved}
+                    + "); leave out --resume, or name another run.directory"};
+}
+
+} // namespace
+
+run_directory run_directory::open(const fs::path& directory, open_mode mode) {
+  if (mode == open_mode::resume)
+    check_mode(directory, mode);
+  make_folder(directory);
+  auto lock = take_lock(directory);
+  check_mode(directory, mode);
+  for (const auto name : subfolders)
+    make_folder(directory / name);
+  return {directory, lock.release()};
+}
+
+run_directory::run_directory(run_directory&& other) noexcept
+  : path_(std::move(other.path_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {
+}
+
+run_directory::~run_directory() {
+  if (lock_fd_ >= 0)
+    ::close(lock_fd_);
+}
+
+void run_directory::write_resolved(std::string_view yaml) const {
+  checkpoint::replace_file(path_ / layout::resolved, yaml);
+}
+
+} // namespace troupe::runtime::outputs
