@@ -29,7 +29,7 @@ struct child_options {
   std::vector<std::string> argv;
   std::vector<std::string> environment; ///< KEY=VALUE, over the parent's
   std::vector<fd_mapping> fds;
-  /// Standard output and error, truncated first; empty: the parent's own.
+  /// Standard output and error, appended; empty: the parent's own.
   std::filesystem::path log_file;
   /// Sent when the thread that forked ends.
   int parent_death_signal = 9;

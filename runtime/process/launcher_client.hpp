@@ -82,9 +82,10 @@ public:
   /// Signals a process's group. Its exit then counts as requested.
   void kill(const std::string& name, int signal);
 
-  /// Tells the final status, which becomes the launcher's exit code. The
-  /// coordinator ends soon afterwards; exits of ranks no longer count as
-  /// losses. `cause` is printed when the code is not 0.
+  /// Tells the final status, which becomes the launcher's exit code, also if
+  /// this process fails right afterwards. The coordinator then ends; exits of
+  /// ranks no longer count as losses. `cause` is printed when the code is not
+  /// 0.
   void report(int code, const std::string& cause);
 
 private:

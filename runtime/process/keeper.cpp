@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/process/keeper.hpp"
+
+#include "runtime/process/child.hpp"
+#include "runtime/process/descendants.hpp"
+#include "runtime/process/unique_fd.hpp"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <csignal>
+#include <optional>
+
+namespace troupe::runtime::process {
+
+namespace {
+
+/// Killed processes go in milliseconds, unless the kernel holds them; those the
+/// launcher inherits.
+constexpr auto end_deadline = std::chrono::milliseconds{2'000};
+
+/// Reaps children; returns the worker's status once it has ended.
+std::optional<exit_status> reap_worker(pid_t worker) {
+  std::optional<exit_status> out;
+  int status = 0;
+  for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;)
+    if (pid == worker)
+      out = decode_wait_status(status);
+  return out;
+}
+
+} // namespace
+
+int run_keeper(const std::vector<std::string>& argv) {
+  sigset_t watched;
+  ::sigemptyset(&watched);
+  for (int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
+    ::sigaddset(&watched, number);
+  ::sigprocmask(SIG_BLOCK, &watched, nullptr);
+  become_subreaper();
+  child_options options;
+  options.name = "worker";
+  options.argv = argv;
+  options.alone = isolation::session;
+  for (int fd : {worker_frame_fd, worker_script_fd})
+    if (::fcntl(fd, F_GETFD) >= 0)
+      options.fds.push_back({fd, fd});
+  pid_t worker = start_child(options);
+  // The worker alone keeps its socket open, so its end closes the socket.
+  for (const auto& map : options.fds)
+    unique_fd{map.source}.close();
+  exit_status status{0, SIGTERM};
+  for (;;) {
+    int number = ::sigwaitinfo(&watched, nullptr);
+    if (number < 0)
+      continue; // interrupted by a stop
+    if (number != SIGCHLD)
+      break;
+    if (auto ended = reap_worker(worker)) {
+      status = *ended;
+      break;
+    }
+  }
+  kill_descendants(end_deadline);
+  return status.shell_code();
+}
+
+} // namespace troupe::runtime::process

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker: grades completions with a user's functions.
+
+Started by a keeper as `python3 THIS file.py:function ...` with a stream socket
+as descriptor 3. Each message is a length (4 bytes, little-endian) and JSON.
+
+  us -> pool  {"ready": true} or {"failed": traceback}, once
+  pool -> us  {"function", "completions": [...], "columns": {...}}
+  us -> pool  {"results": [{"reward": number} | {"error": text}, ...]}
+
+A function gets all completions of a call and one keyword argument a column,
+and returns a number for each completion.
+"""
+import importlib.util
+import json
+import math
+import numbers
+import os
+import socket
+import struct
+import sys
+import traceback
+
+FRAME_FD = 3
+
+
+def load(spec):
+    path, _, name = spec.rpartition(":")
+    path = os.path.abspath(path)
+    sys.path.insert(0, os.path.dirname(path))
+    module_name = os.path.splitext(os.path.basename(path))[0]
+    found = importlib.util.spec_from_file_location(module_name, path)
+    if found is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[module_name] = module  # pickle and dataclasses look there
+    found.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        raise AttributeError(f"{path} has no function '{name}'")
+    return function
+
+
+def grade_one(value):
+    if hasattr(value, "item"):  # numpy and torch scalars
+        value = value.item()
+    if not isinstance(value, numbers.Real):  # bool is one
+        return {"error": f"not a number: {value!r:.200}"}
+    value = float(value)
+    if not math.isfinite(value):
+        return {"error": f"not a finite number: {value}"}
+    return {"reward": value}
+
+
+def call(function, completions, columns):
+    count = len(completions)
+    try:
+        values = list(function(completions, **columns))
+        if len(values) != count:
+            return [{"error": f"{len(values)} rewards for {count} completions"}
+                    ] * count
+        return [grade_one(value) for value in values]
+    except BaseException:  # SystemExit, too: the call is lost, we are not
+        return [{"error": traceback.format_exc(limit=-20)}] * count
+
+
+def read_exactly(stream, size):
+    data = stream.read(size)
+    if len(data) < size:  # the pool is gone; our keeper ends what we started
+        os._exit(0)
+    return data
+
+
+def send(stream, message):
+    data = json.dumps(message).encode()
+    stream.write(struct.pack("<I", len(data)) + data)
+    stream.flush()
+
+
+def main():
+    # Out of the functions' reach: they may print, fork and exec.
+    number = os.dup(FRAME_FD)
+    os.close(FRAME_FD)
+    os.dup2(2, 1)
+    stream = socket.socket(fileno=number).makefile("rwb")
+    functions = {}
+    try:
+        for spec in sys.argv[1:]:
+            functions[spec] = load(spec)
+    except BaseException:
+        send(stream, {"failed": traceback.format_exc(limit=-20)})
+        return
+    send(stream, {"ready": True})
+    while True:
+        size, = struct.unpack("<I", read_exactly(stream, 4))
+        request = json.loads(read_exactly(stream, size))
+        results = call(functions[request["function"]], request["completions"],
+                       request["columns"])
+        sys.stdout.flush()
+        sys.stderr.flush()
+        send(stream, {"results": results})
+
+
+main()
