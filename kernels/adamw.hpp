@@ -9,10 +9,10 @@
 namespace troupe::kernels {
 
 struct adamw_settings {
-  float learning_rate = 0;
-  float beta1 = 0.9F, beta2 = 0.999F;
-  float epsilon = 1e-8F;
-  float weight_decay = 0;
+  double learning_rate = 0;
+  double beta1 = 0.9, beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
   std::int64_t step = 1; ///< 1 for the first update
   float grad_scale = 1;  ///< gradients are multiplied by it first (clipping)
 };

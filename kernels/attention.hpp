@@ -3,7 +3,8 @@
 // Causal attention with grouped query heads. One row of queries sees keys
 // [0, num_keys) in rising order; its bits depend on nothing else, so packed
 // training rows and cached decoding give the same result.
-// Source: Vaswani et al., Attention Is All You Need, eq. 1; Ainslie et al., GQA.
+// Source: Vaswani et al., Attention Is All You Need, eq. 1; Ainslie et al.,
+// GQA.
 #pragma once
 
 #include "kernels/thread_pool.hpp"

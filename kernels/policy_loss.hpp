@@ -8,14 +8,14 @@ namespace troupe::kernels {
 
 /// The clipped policy objective with a KL penalty, token by token.
 struct policy_loss_settings {
-  float clip_low = 0.2F;  ///< ratio is clipped below at 1 - clip_low
-  float clip_high = 0.2F; ///< and above at 1 + clip_high
+  float clip_low = 0.2F;    ///< ratio is clipped below at 1 - clip_low
+  float clip_high = 0.2F;   ///< and above at 1 + clip_high
   float kl_coefficient = 0; ///< beta; 0: no reference is needed
 };
 
 struct policy_loss_sums {
-  double loss = 0;       ///< sum of weight * token loss
-  double kl = 0;         ///< sum of weight * k3 estimate
+  double loss = 0; ///< sum of weight * token loss
+  double kl = 0;   ///< sum of weight * k3 estimate
   std::int64_t num_clipped_low = 0, num_clipped_high = 0;
 };
 

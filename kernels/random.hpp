@@ -15,8 +15,13 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
                                     std::array<std::uint32_t, 2> key);
 
 /// What a random number is for; part of its coordinates (DESIGN section 7).
-enum class purpose : std::uint8_t { train = 1, eval = 2, generate = 3,
-                                    initialise = 4, shuffle = 5 };
+enum class purpose : std::uint8_t {
+  train = 1,
+  eval = 2,
+  generate = 3,
+  initialise = 4,
+  shuffle = 5
+};
 
 /// The coordinates of one sampled token.
 struct token_coordinates {

@@ -25,8 +25,8 @@ enum class rotation { forward, inverse }; ///< inverse: the gradient
 
 /// Rotates each head of each row in place. Shapes: x [T, heads * E],
 /// positions [T], each in [0, table rows).
-void apply_rotary(matrix x, std::int64_t num_heads, const std::int32_t* positions,
-                  const rotary_table& table, rotation direction,
-                  thread_pool& pool);
+void apply_rotary(matrix x, std::int64_t num_heads,
+                  const std::int32_t* positions, const rotary_table& table,
+                  rotation direction, thread_pool& pool);
 
 } // namespace troupe::kernels

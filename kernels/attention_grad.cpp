@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/attention.hpp"
+#include "kernels/attention_grad_unit.hpp"
+#include "kernels/parallel.hpp"
+#include "kernels/scratch.hpp"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/attention_grad.cpp"
+#include "hwy/foreach_target.h"
+
+#include "kernels/tiles.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace troupe::kernels::HWY_NAMESPACE {
+namespace {
+
+/// p and dp of one row and head become the probabilities and the gradients of
+/// the scaled scores; zeros from n to `size`.
+void slope_row(float* p, float* dp, std::int64_t n, std::int64_t size,
+               float scale, float log_sum_exp, float delta) {
+  for (std::int64_t j = 0; j < n; j += 16) {
+    const std::int64_t m = HWY_MIN(n - j, 16);
+    const lanes prob =
+      exponential(sub(mul(load_n(p + j, m), set(scale)), set(log_sum_exp)));
+    store_n(prob, p + j, m);
+    store_n(mul(mul(prob, sub(load_n(dp + j, m), set(delta))), set(scale)),
+            dp + j, m);
+  }
+  for (std::int64_t j = n; j < size; ++j)
+    p[j] = dp[j] = 0;
+}
+
+float dot(const float* a, const float* b, std::int64_t size) {
+  lanes total = set(0);
+  for (std::int64_t e = 0; e < size; e += 16) {
+    const std::int64_t n = HWY_MIN(size - e, 16);
+    total = fma(load_n(a + e, n), load_n(b + e, n), total);
+  }
+  return sum(total);
+}
+
+/// Rows in rising order, and in each the heads of the group, for one sequence
+/// and one key/value head.
+void sequence_grad(const attention_grad_unit& u, const attention_shape& shape) {
+  const std::int64_t width = shape.head_width;
+  const std::int64_t group = shape.num_heads / shape.num_kv_heads;
+  const std::int64_t first_head = u.kv_head * group;
+  const float* k = u.k.row(u.begin) + u.kv_head * width;
+  const float* v = u.v.row(u.begin) + u.kv_head * width;
+  float* dk = u.dk.row(u.begin) + u.kv_head * width;
+  float* dv = u.dv.row(u.begin) + u.kv_head * width;
+  for (std::int64_t t = u.begin; t < u.end; ++t)
+    for (std::int64_t e = 0; e < width; ++e)
+      dk[(t - u.begin) * u.dk.stride + e] =
+        dv[(t - u.begin) * u.dv.stride + e] = 0;
+
+  for (std::int64_t t = u.begin; t < u.end; t += u.max_rows) {
+    const std::int64_t num_rows = HWY_MIN(u.end - t, u.max_rows);
+    const std::int64_t size = num_rows * group;
+    const std::int64_t num_keys = t + num_rows - u.begin;
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::int64_t from = (first_head + i % group) * width;
+      std::memcpy(u.q_rows + i * width, u.q.row(t + i / group) + from,
+                  static_cast<std::size_t>(width) * sizeof(float));
+      std::memcpy(u.dout_rows + i * width, u.dout.row(t + i / group) + from,
+                  static_cast<std::size_t>(width) * sizeof(float));
+    }
+    dot_block(u.q_rows, width, size, k, u.k.stride, num_keys, width, nullptr,
+              u.p, u.p_stride);
+    dot_block(u.dout_rows, width, size, v, u.v.stride, num_keys, width, nullptr,
+              u.dp, u.p_stride);
+    for (std::int64_t i = 0; i < size; ++i) {
+      const std::int64_t row = t + i / group;
+      const std::int64_t head = first_head + i % group;
+      const float delta =
+        dot(u.dout_rows + i * width, u.out.row(row) + head * width, width);
+      slope_row(u.p + i * u.p_stride, u.dp + i * u.p_stride, row + 1 - u.begin,
+                num_keys, shape.scale,
+                u.log_sum_exp[row * shape.num_heads + head], delta);
+    }
+    outer_block({u.dp, u.p_stride, 1}, size, k, u.k.stride, num_keys, u.dq_rows,
+                width, width, onto::overwrite);
+    for (std::int64_t i = 0; i < size; ++i)
+      std::memcpy(u.dq.row(t + i / group) + (first_head + i % group) * width,
+                  u.dq_rows + i * width,
+                  static_cast<std::size_t>(width) * sizeof(float));
+    outer_block({u.dp, 1, u.p_stride}, num_keys, u.q_rows, width, size, dk,
+                u.dk.stride, width, onto::resume);
+    outer_block({u.p, 1, u.p_stride}, num_keys, u.dout_rows, width, size, dv,
+                u.dv.stride, width, onto::resume);
+  }
+}
+
+} // namespace
+} // namespace troupe::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace troupe::kernels {
+
+HWY_EXPORT(sequence_grad);
+
+namespace {
+
+void unit_grad(attention_grad_unit& u, const attention_shape& shape) {
+  const std::int64_t size = u.max_rows * (shape.num_heads / shape.num_kv_heads);
+  u.p_stride = (u.end - u.begin + 15) / 16 * 16;
+  scratch memory(size * (2 * u.p_stride + 3 * shape.head_width));
+  u.p = memory.take(size * u.p_stride);
+  u.dp = memory.take(size * u.p_stride);
+  u.q_rows = memory.take(size * shape.head_width);
+  u.dout_rows = memory.take(size * shape.head_width);
+  u.dq_rows = memory.take(size * shape.head_width);
+  HWY_DYNAMIC_DISPATCH(sequence_grad)(u, shape);
+}
+
+} // namespace
+
+void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
+                    const_matrix v, const_matrix out, const float* log_sum_exp,
+                    std::span<const std::int32_t> offsets,
+                    const attention_shape& shape, matrix dq, matrix dk,
+                    matrix dv, thread_pool& pool) {
+  std::int64_t num_pairs = 0;
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+    const std::int64_t n = offsets[s + 1] - offsets[s];
+    num_pairs += n * n / 2;
+  }
+  const std::int64_t num_slots = pool.num_threads();
+  in_parallel(
+    pool, num_slots, 1, num_pairs * shape.num_heads * shape.head_width / 2,
+    [&](std::int64_t begin, std::int64_t end) {
+      std::int64_t index = 0;
+      for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+        for (std::int64_t g = 0; g < shape.num_kv_heads; ++g, ++index) {
+          const std::int64_t slot = index % num_slots;
+          if (slot < begin || slot >= end || offsets[s] == offsets[s + 1])
+            continue;
+          attention_grad_unit unit{.dout = dout,
+                                   .q = q,
+                                   .k = k,
+                                   .v = v,
+                                   .out = out,
+                                   .log_sum_exp = log_sum_exp,
+                                   .begin = offsets[s],
+                                   .end = offsets[s + 1],
+                                   .kv_head = g,
+                                   .dq = dq,
+                                   .dk = dk,
+                                   .dv = dv};
+          unit_grad(unit, shape);
+        }
+      }
+    });
+}
+
+} // namespace troupe::kernels
+#endif

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sixteen floats, whatever the CPU's registers hold: one of AVX-512, two of
+// AVX2, four of NEON, or an array in the portable twin. Each operation gives
+// the same bits in all of them; it is compiled once for each instruction set,
+// so it has Highway's toggle in place of an include guard.
+#if defined(TROUPE_KERNELS_LANES) == defined(HWY_TARGET_TOGGLE)
+#ifdef TROUPE_KERNELS_LANES
+#undef TROUPE_KERNELS_LANES
+#else
+#define TROUPE_KERNELS_LANES
+#endif
+
+#include "hwy/highway.h"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+HWY_BEFORE_NAMESPACE();
+namespace troupe::kernels::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+
+constexpr std::size_t num_registers = 16;
+using reg = float;
+
+HWY_INLINE reg reg_set(float a) {
+  return a;
+}
+HWY_INLINE reg reg_load(const float* p) {
+  return *p;
+}
+HWY_INLINE void reg_store(reg a, float* p) {
+  *p = a;
+}
+HWY_INLINE reg reg_load_n(const float* p, std::size_t n, float fill) {
+  return n > 0 ? *p : fill;
+}
+HWY_INLINE void reg_store_n(reg a, float* p, std::size_t n) {
+  if (n > 0)
+    *p = a;
+}
+HWY_INLINE reg reg_fma(reg a, reg b, reg c) {
+  return std::fma(a, b, c);
+}
+HWY_INLINE reg reg_fnma(reg a, reg b, reg c) {
+  return std::fma(-a, b, c);
+}
+HWY_INLINE reg reg_add(reg a, reg b) {
+  return a + b;
+}
+HWY_INLINE reg reg_sub(reg a, reg b) {
+  return a - b;
+}
+HWY_INLINE reg reg_mul(reg a, reg b) {
+  return a * b;
+}
+HWY_INLINE reg reg_div(reg a, reg b) {
+  return a / b;
+}
+HWY_INLINE reg reg_sqrt(reg a) {
+  return std::sqrt(a);
+}
+HWY_INLINE reg reg_max(reg a, reg b) {
+  return a > b ? a : b;
+}
+HWY_INLINE reg reg_if_greater(reg a, reg b, reg yes, reg no) {
+  return a > b ? yes : no;
+}
+/// 2^n, where the low bits of a hold n: see exponential().
+HWY_INLINE reg reg_power(reg a) {
+  const auto bits = std::bit_cast<std::uint32_t>(a);
+  return std::bit_cast<float>((bits << 23) + 0x3f800000U);
+}
+
+#else
+
+namespace hn = hwy::HWY_NAMESPACE;
+using reg_tag = hn::CappedTag<float, 16>;
+using int_tag = hn::RebindToSigned<reg_tag>;
+using reg = hn::Vec<reg_tag>;
+constexpr std::size_t reg_width = hn::MaxLanes(reg_tag());
+constexpr std::size_t num_registers = 16 / reg_width;
+
+HWY_INLINE reg reg_set(float a) {
+  return hn::Set(reg_tag(), a);
+}
+HWY_INLINE reg reg_load(const float* p) {
+  return hn::LoadU(reg_tag(), p);
+}
+HWY_INLINE void reg_store(reg a, float* p) {
+  hn::StoreU(a, reg_tag(), p);
+}
+HWY_INLINE reg reg_load_n(const float* p, std::size_t n, float fill) {
+  const auto mask = hn::FirstN(reg_tag(), n);
+  return hn::IfThenElse(mask, hn::MaskedLoad(mask, reg_tag(), p),
+                        reg_set(fill));
+}
+HWY_INLINE void reg_store_n(reg a, float* p, std::size_t n) {
+  hn::BlendedStore(a, hn::FirstN(reg_tag(), n), reg_tag(), p);
+}
+HWY_INLINE reg reg_fma(reg a, reg b, reg c) {
+  return hn::MulAdd(a, b, c);
+}
+HWY_INLINE reg reg_fnma(reg a, reg b, reg c) {
+  return hn::NegMulAdd(a, b, c);
+}
+HWY_INLINE reg reg_add(reg a, reg b) {
+  return hn::Add(a, b);
+}
+HWY_INLINE reg reg_sub(reg a, reg b) {
+  return hn::Sub(a, b);
+}
+HWY_INLINE reg reg_mul(reg a, reg b) {
+  return hn::Mul(a, b);
+}
+HWY_INLINE reg reg_div(reg a, reg b) {
+  return hn::Div(a, b);
+}
+HWY_INLINE reg reg_sqrt(reg a) {
+  return hn::Sqrt(a);
+}
+HWY_INLINE reg reg_if_greater(reg a, reg b, reg yes, reg no) {
+  return hn::IfThenElse(hn::Gt(a, b), yes, no);
+}
+HWY_INLINE reg reg_max(reg a, reg b) {
+#if HWY_ARCH_X86
+  return hn::Max(a, b); // a > b ? a : b, for NaN and zeros, too
+#else
+  return reg_if_greater(a, b, a, b);
+#endif
+}
+HWY_INLINE reg reg_power(reg a) {
+  const auto bits = hn::BitCast(int_tag(), a);
+  return hn::BitCast(reg_tag(), hn::Add(hn::ShiftLeft<23>(bits),
+                                        hn::Set(int_tag(), 0x3f800000)));
+}
+
+#endif
+
+/// Floats in one register.
+constexpr std::size_t lanes_per_register = 16 / num_registers;
+
+/// Lane j is element j % lanes_per_register of r[j / lanes_per_register].
+struct lanes {
+  reg r[num_registers];
+};
+
+// NOLINTBEGIN(bugprone-macro-parentheses)
+#define TROUPE_EACH_REGISTER                                                   \
+  HWY_UNROLL(16) for (std::size_t i = 0; i < num_registers; ++i)
+
+HWY_INLINE lanes set(float a) {
+  lanes y;
+  TROUPE_EACH_REGISTER y.r[i] = reg_set(a);
+  return y;
+}
+HWY_INLINE lanes load(const float* p) {
+  lanes y;
+  TROUPE_EACH_REGISTER y.r[i] = reg_load(p + i * lanes_per_register);
+  return y;
+}
+HWY_INLINE void store(lanes a, float* p) {
+  TROUPE_EACH_REGISTER reg_store(a.r[i], p + i * lanes_per_register);
+}
+/// Lanes [0, n) of p, n <= 16, and `fill` in the others; reads no further.
+HWY_INLINE lanes load_n(const float* p, std::int64_t n, float fill = 0) {
+  lanes y;
+  TROUPE_EACH_REGISTER {
+    const auto first = static_cast<std::int64_t>(i * lanes_per_register);
+    y.r[i] = n > first ? reg_load_n(p + first,
+                                    static_cast<std::size_t>(n - first), fill)
+                       : reg_set(fill);
+  }
+  return y;
+}
+HWY_INLINE void store_n(lanes a, float* p, std::int64_t n) {
+  TROUPE_EACH_REGISTER {
+    const auto first = static_cast<std::int64_t>(i * lanes_per_register);
+    if (n > first)
+      reg_store_n(a.r[i], p + first, static_cast<std::size_t>(n - first));
+  }
+}
+/// a * b + c, rounded once.
+HWY_INLINE lanes fma(lanes a, lanes b, lanes c) {
+  TROUPE_EACH_REGISTER c.r[i] = reg_fma(a.r[i], b.r[i], c.r[i]);
+  return c;
+}
+/// c - a * b, rounded once.
+HWY_INLINE lanes fnma(lanes a, lanes b, lanes c) {
+  TROUPE_EACH_REGISTER c.r[i] = reg_fnma(a.r[i], b.r[i], c.r[i]);
+  return c;
+}
+HWY_INLINE lanes add(lanes a, lanes b) {
+  TROUPE_EACH_REGISTER a.r[i] = reg_add(a.r[i], b.r[i]);
+  return a;
+}
+HWY_INLINE lanes sub(lanes a, lanes b) {
+  TROUPE_EACH_REGISTER a.r[i] = reg_sub(a.r[i], b.r[i]);
+  return a;
+}
+HWY_INLINE lanes mul(lanes a, lanes b) {
+  TROUPE_EACH_REGISTER a.r[i] = reg_mul(a.r[i], b.r[i]);
+  return a;
+}
+HWY_INLINE lanes div(lanes a, lanes b) {
+  TROUPE_EACH_REGISTER a.r[i] = reg_div(a.r[i], b.r[i]);
+  return a;
+}
+HWY_INLINE lanes sqrt(lanes a) {
+  TROUPE_EACH_REGISTER a.r[i] = reg_sqrt(a.r[i]);
+  return a;
+}
+/// a > b ? a : b, so b if either is NaN.
+HWY_INLINE lanes max(lanes a, lanes b) {
+  TROUPE_EACH_REGISTER a.r[i] = reg_max(a.r[i], b.r[i]);
+  return a;
+}
+HWY_INLINE lanes if_greater(lanes a, lanes b, lanes yes, lanes no) {
+  TROUPE_EACH_REGISTER
+  a.r[i] = reg_if_greater(a.r[i], b.r[i], yes.r[i], no.r[i]);
+  return a;
+}
+/// 2^n for each lane of a = n + 1.5 * 2^23, n in [-126, 127].
+HWY_INLINE lanes power(lanes a) {
+  TROUPE_EACH_REGISTER a.r[i] = reg_power(a.r[i]);
+  return a;
+}
+#undef TROUPE_EACH_REGISTER
+// NOLINTEND(bugprone-macro-parentheses)
+
+/// The sum of all lanes in the one order that the kernels use: lane j with
+/// j + 8, then j + 4, then j + 2, then the last two.
+HWY_INLINE float sum(lanes a) {
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  for (std::size_t half = 8; half > 0; half /= 2)
+    for (std::size_t j = 0; j < half; ++j)
+      a.r[j] = a.r[j] + a.r[j + half];
+  return a.r[0];
+#else
+  using half_tag = hn::CappedTag<float, 8>;
+  const hn::Full128<float> quarter;
+#if HWY_TARGET == HWY_AVX3
+  const half_tag half;
+  const auto h =
+    hn::Add(hn::LowerHalf(half, a.r[0]), hn::UpperHalf(half, a.r[0]));
+  const auto q = hn::Add(hn::LowerHalf(quarter, h), hn::UpperHalf(quarter, h));
+#elif HWY_TARGET == HWY_AVX2
+  static_assert(num_registers == 2 && hn::MaxLanes(half_tag()) == 8);
+  const auto h = hn::Add(a.r[0], a.r[1]);
+  const auto q = hn::Add(hn::LowerHalf(quarter, h), hn::UpperHalf(quarter, h));
+#else
+  static_assert(num_registers == 4);
+  const auto q = hn::Add(hn::Add(a.r[0], a.r[2]), hn::Add(a.r[1], a.r[3]));
+#endif
+  const auto pair = hn::Add(q, hn::Shuffle1032(q));
+  return hn::GetLane(hn::Add(pair, hn::Shuffle2301(pair)));
+#endif
+}
+
+/// The largest lane.
+HWY_INLINE float largest(lanes a) {
+  float v[16];
+  store(a, v);
+  float y = v[0];
+  for (int j = 1; j < 16; ++j)
+    y = v[j] > y ? v[j] : y;
+  return y;
+}
+
+/// e^x to about 1 ulp; 0 below -87.3 (no subnormals) and infinite above 88.37;
+/// NaN stays NaN. x = n ln 2 + r, e^r by its Taylor series to r^7.
+HWY_INLINE lanes exponential(lanes x) {
+  const lanes shift = set(12582912.0F); // 1.5 * 2^23: adding it rounds
+  const lanes t = fma(x, set(1.44269504088896341F), shift);
+  const lanes n = sub(t, shift);
+  lanes r = fnma(n, set(0x1.62e43p-1F), x); // ln 2 in two parts
+  r = fnma(n, set(-0x1.05c61p-29F), r);
+  lanes p = set(1.0F / 5040);
+  p = fma(p, r, set(1.0F / 720));
+  p = fma(p, r, set(1.0F / 120));
+  p = fma(p, r, set(1.0F / 24));
+  p = fma(p, r, set(1.0F / 6));
+  p = fma(p, r, set(0.5F));
+  p = fma(p, r, set(1));
+  p = fma(p, r, set(1));
+  lanes y = mul(p, power(t));
+  y = if_greater(set(-87.3F), x, set(0), y);
+  return if_greater(x, set(88.37F), set(std::numeric_limits<float>::infinity()),
+                    y);
+}
+
+} // namespace troupe::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
