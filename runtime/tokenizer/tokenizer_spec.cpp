@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/tokenizer/tokenizer_spec.hpp"
+
+#include "protocols/failure.hpp"
+#include "runtime/tokenizer/json_node.hpp"
+
+namespace troupe::runtime::tokenizer {
+
+namespace fs = std::filesystem;
+namespace dom = simdjson::dom;
+using protocols::errc;
+using protocols::failure;
+
+void refuse_file(const fs::path& file, const std::string& reason) {
+  throw failure{errc::tokenizer_unreadable, file.string() + ": " + reason};
+}
+
+void refuse_component(const fs::path& file, const std::string& component,
+                      const std::string& value, const std::string& allowed) {
+  throw failure{errc::tokenizer_unsupported, file.string() + ": " + component
+                                               + " is " + value + "; supported "
+                                               + allowed};
+}
+
+namespace {
+
+added_token read_added_token(const node& from) {
+  added_token out;
+  out.id = from.at("id").token_id();
+  out.text = from.at("content").text();
+  out.is_special = from.flag_or("special", false);
+  out.is_normalized = from.flag_or("normalized", !out.is_special);
+  out.strips_left = from.flag_or("lstrip", false);
+  out.strips_right = from.flag_or("rstrip", false);
+  out.is_single_word = from.flag_or("single_word", false);
+  return out;
+}
+
+void read_normalizer(const node& from, std::vector<normal_form>& out) {
+  const auto type = from.at("type");
+  if (type.text() == "NFC")
+    out.push_back(normal_form::nfc);
+  else if (type.text() == "NFD")
+    out.push_back(normal_form::nfd);
+  else if (type.text() == "NFKC")
+    out.push_back(normal_form::nfkc);
+  else if (type.text() == "NFKD")
+    out.push_back(normal_form::nfkd);
+  else if (type.text() == "Sequence")
+    for (const auto& part : from.at("normalizers").list())
+      read_normalizer(part, out);
+  else
+    type.unsupported("are null, NFC, NFD, NFKC, NFKD, Sequence");
+}
+
+split_step read_split(const node& from) {
+  split_step out;
+  const auto pattern = from.at("pattern");
+  if (const auto regex = pattern.find("Regex")) {
+    out.pattern = regex->text();
+    out.is_regex = true;
+  } else {
+    out.pattern = pattern.at("String").text();
+  }
+  const auto behavior = from.at("behavior");
+  if (behavior.text() == "Removed") {
+    out.keeps_matches = from.flag_or("invert", false);
+    out.keeps_gaps = !out.keeps_matches;
+  } else if (behavior.text() != "Isolated") {
+    behavior.unsupported("are Isolated, Removed");
+  }
+  return out;
+}
+
+/// Returns whether the last step was ByteLevel.
+bool read_pre_tokenizer(const node& from, pre_tokenizer_spec& out) {
+  const auto type = from.at("type");
+  if (type.text() == "ByteLevel") {
+    out.adds_prefix_space = from.flag_or("add_prefix_space", true);
+    out.uses_gpt2_pattern = from.flag_or("use_regex", true);
+    return true;
+  }
+  if (type.text() == "Digits") {
+    out.steps.push_back(
+      {digits_step{from.flag_or("individual_digits", false)}, {}});
+  } else if (type.text() == "Split") {
+    out.steps.push_back({{}, read_split(from)});
+  } else if (type.text() == "Sequence") {
+    bool is_done = false;
+    for (const auto& part : from.at("pretokenizers").list()) {
+      if (is_done)
+        part.unsupported("is nothing after ByteLevel");
+      is_done = read_pre_tokenizer(part, out);
+    }
+    return is_done;
+  } else {
+    type.unsupported("are ByteLevel, Digits, Split, Sequence");
+  }
+  return false;
+}
+
+void read_template(const node& from, tokenizer_spec& out) {
+  bool is_before = true;
+  for (const auto& piece : from.at("single").list()) {
+    if (piece.find("Sequence")) {
+      is_before = false;
+      continue;
+    }
+    const auto name = piece.at("SpecialToken").at("id").text();
+    for (const auto& token : from.at("special_tokens").object())
+      if (token.key == name) {
+        const node entry{out.file, token.value,
+                         from.path() + ".special_tokens"};
+        for (const auto& id : entry.at("ids").list())
+          (is_before ? out.template_before : out.template_after)
+            .push_back(id.token_id());
+      }
+  }
+}
+
+void read_post_processor(const node& from, tokenizer_spec& out) {
+  const auto type = from.at("type");
+  if (type.text() == "TemplateProcessing")
+    read_template(from, out);
+  else if (type.text() == "Sequence")
+    for (const auto& part : from.at("processors").list())
+      read_post_processor(part, out);
+  else if (type.text() != "ByteLevel") // which moves offsets, not ids
+    type.unsupported("are null, ByteLevel, TemplateProcessing, Sequence");
+}
+
+void read_merges(const node& from, bpe_spec& out) {
+  dom::array merges;
+  if (from.value().get(merges) != simdjson::SUCCESS)
+    from.wrong_type("a list");
+  out.merges.reserve(merges.size());
+  for (auto merge : merges) {
+    std::string_view left;
+    std::string_view right;
+    dom::array pair;
+    if (merge.get(left) == simdjson::SUCCESS) { // "left right"
+      const auto space = left.find(' ');
+      if (space == left.npos || left.find(' ', space + 1) != left.npos)
+        from.wrong_type("a list of \"left right\" or pairs");
+      right = left.substr(space + 1);
+      left = left.substr(0, space);
+    } else if (merge.get(pair) != simdjson::SUCCESS || pair.size() != 2
+               || pair.at(0).get(left) != simdjson::SUCCESS
+               || pair.at(1).get(right) != simdjson::SUCCESS) {
+      from.wrong_type("a list of \"left right\" or pairs");
+    }
+    out.merges.emplace_back(left, right);
+  }
+}
+
+void read_bpe(const node& from, const fs::path& file, bpe_spec& out) {
+  if (const auto type = from.find("type"); type && type->text() != "BPE")
+    type->unsupported("is BPE on bytes");
+  for (const auto* key : {"continuing_subword_prefix", "end_of_word_suffix"})
+    if (const auto affix = from.find(key); affix && !affix->text().empty())
+      affix->unsupported("is null");
+  if (const auto dropout = from.find("dropout"))
+    dropout->unsupported("is null");
+  if (from.flag_or("byte_fallback", false))
+    from.at("byte_fallback").unsupported("is false");
+  out.ignores_merges = from.flag_or("ignore_merges", false);
+  out.fuses_unk = from.flag_or("fuse_unk", false);
+  if (const auto unk = from.find("unk_token"))
+    out.unk_token = unk->text();
+  const auto vocab = from.at("vocab").object();
+  out.vocab.reserve(vocab.size());
+  for (const auto& token : vocab) {
+    std::int64_t id = 0;
+    if (token.value.get(id) != simdjson::SUCCESS || id < 0
+        || id >= node::max_id) // as token_id(), at less cost
+      (void)node{file, token.value, "model.vocab." + std::string{token.key}}
+        .token_id();
+    out.vocab.emplace_back(token.key, static_cast<std::int32_t>(id));
+  }
+  read_merges(from.at("merges"), out);
+}
+
+dom::element parse(const fs::path& file, dom::parser& parser) {
+  dom::element out;
+  const auto error = parser.load(file.string()).get(out);
+  if (error == simdjson::IO_ERROR)
+    refuse_file(file, "no such file, or not readable");
+  if (error != simdjson::SUCCESS)
+    refuse_file(file,
+                std::string{"no JSON: "} + simdjson::error_message(error));
+  return out;
+}
+
+} // namespace
+
+tokenizer_spec read_tokenizer_spec(const fs::path& file) {
+  const auto parser = std::make_shared<dom::parser>();
+  tokenizer_spec out;
+  out.file = file;
+  out.memory = parser;
+  const node root{out.file, parse(file, *parser), ""};
+  read_bpe(root.at("model"), out.file, out.bpe);
+  if (const auto added = root.find("added_tokens"))
+    for (const auto& token : added->list())
+      out.added.push_back(read_added_token(token));
+  if (const auto normalizer = root.find("normalizer"))
+    read_normalizer(*normalizer, out.normal_forms);
+  const auto pre_tokenizer = root.find("pre_tokenizer");
+  if (!pre_tokenizer)
+    refuse_component(file, "pre_tokenizer", "null",
+                     "is ByteLevel, alone or last in a Sequence");
+  if (!read_pre_tokenizer(*pre_tokenizer, out.pre_tokenizer))
+    pre_tokenizer->unsupported("is ByteLevel, alone or last in a Sequence");
+  if (const auto post_processor = root.find("post_processor"))
+    read_post_processor(*post_processor, out);
+  const auto decoder = root.find("decoder");
+  if (!decoder)
+    refuse_component(file, "decoder", "null", "is ByteLevel");
+  if (const auto type = decoder->at("type"); type.text() != "ByteLevel")
+    type.unsupported("is ByteLevel");
+  return out;
+}
+
+special_names read_special_names(const fs::path& file) {
+  special_names out;
+  if (!fs::exists(file))
+    return out;
+  dom::parser parser;
+  const node root{file, parse(file, parser), ""};
+  const auto read = [&](const char* key, std::optional<std::string>& name) {
+    const auto found = root.find(key);
+    if (!found)
+      return;
+    const auto content =
+      found->value().is_object() ? std::optional{found->at("content")} : found;
+    name = std::string{content->text()};
+  };
+  read("bos_token", out.bos);
+  read("eos_token", out.eos);
+  read("pad_token", out.pad);
+  read("unk_token", out.unk);
+  return out;
+}
+
+} // namespace troupe::runtime::tokenizer
