@@ -64,8 +64,8 @@ struct sampling_block {
   double top_p = 1.0;
   std::int64_t top_k = 0; ///< 0: off
   std::int64_t max_new_tokens = 64;
-  std::int64_t min_new_tokens = 0;          ///< stop ids are not drawn before
-  std::vector<std::int64_t> stop_token_ids; ///< added to the model's own
+  std::int64_t min_new_tokens = 0; ///< stop ids are not drawn before
+  std::vector<std::int64_t> stop_token_ids = {}; ///< beside the model's
 };
 
 struct rollout_block {
@@ -120,7 +120,8 @@ struct train_block {
 struct eval_block {
   std::int64_t every_steps = 0; ///< 0: before and after only
   std::int64_t max_prompts = 256;
-  sampling_block sampling; ///< default: greedy, as the rollout's otherwise
+  /// Greedy unless set; the other keys default to the rollout's.
+  sampling_block sampling = {.temperature = 0};
 };
 
 struct limits_block {

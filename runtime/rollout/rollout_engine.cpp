@@ -179,8 +179,6 @@ void rollout_engine::state::accept(std::int64_t slot_index,
   const auto& s = scheduler.slots()[static_cast<std::size_t>(slot_index)];
   auto& group = *s.group;
   auto& sample = s.sample();
-  if (s.state == protocols::slot_machine::state::prefilling)
-    scheduler.first_token_drawn(slot_index);
   if (sample.completion_ids.empty())
     sample.min_policy_version = *version;
   sample.max_policy_version = *version;
@@ -194,8 +192,10 @@ void rollout_engine::state::accept(std::int64_t slot_index,
     != wanted.stop_ids.end();
   if (!stops
       && static_cast<std::int64_t>(sample.completion_ids.size())
-           < wanted.max_new_tokens)
+           < wanted.max_new_tokens) {
+    scheduler.go_on(slot_index);
     return;
+  }
   scheduler.finish(slot_index);
   finish_sample(group, sample,
                 stops ? finish_reason::stop_token : finish_reason::budget);

@@ -70,7 +70,7 @@ std::int64_t slot_scheduler::admit() {
       s.num_cached = 0;
     s.cached_serial = next.group->serial;
     num_kept += s.num_cached;
-    apply(index, slot_machine::event::admitted);
+    apply(index, slot_machine::event::sample_admitted);
   }
   return num_kept;
 }
@@ -169,8 +169,8 @@ bool slot_scheduler::waits_for_sibling(const slot& s) const {
 }
 
 void slot_scheduler::count_cached(const step_rows& rows) {
-  for (const auto index : rows.slots)
-    ++slots_[static_cast<std::size_t>(index)].num_cached;
+  for (const auto slot : rows.slots)
+    ++slots_[static_cast<std::size_t>(slot)].num_cached;
 }
 
 std::int64_t slot_scheduler::share_prompts(const kv_cache_view& cache,
@@ -197,17 +197,18 @@ std::int64_t slot_scheduler::share_prompts(const kv_cache_view& cache,
 
 // -- moves --------------------------------------------------------------------
 
-void slot_scheduler::first_token_drawn(std::int64_t slot_index) {
-  apply(slot_index, slot_machine::event::prefilled);
+void slot_scheduler::go_on(std::int64_t slot_index) {
+  apply(slot_index, slot_machine::event::token_sampled);
 }
 
 void slot_scheduler::finish(std::int64_t slot_index) {
-  apply(slot_index, slot_machine::event::finished);
+  apply(slot_index, slot_machine::event::token_sampled,
+        {.is_final_token = true});
   release(slot_index);
 }
 
 void slot_scheduler::abort(std::int64_t slot_index) {
-  apply(slot_index, slot_machine::event::aborted);
+  apply(slot_index, slot_machine::event::sample_aborted);
   release(slot_index);
 }
 
@@ -215,7 +216,7 @@ void slot_scheduler::release(std::int64_t slot_index) {
   auto& s = slots_[static_cast<std::size_t>(slot_index)];
   s.num_cached = std::min(s.num_cached, s.group->num_prompt_tokens());
   s.group = nullptr;
-  apply(slot_index, slot_machine::event::released);
+  apply(slot_index, slot_machine::event::row_cleared);
 }
 
 std::int64_t slot_scheduler::drop_cached() {
@@ -228,7 +229,7 @@ std::int64_t slot_scheduler::drop_cached() {
     }
     s.num_cached = 0;
     s.cached_serial = s.group != nullptr ? s.group->serial : 0;
-    if (s.state == slot_machine::state::decoding)
+    if (s.group != nullptr)
       apply(static_cast<std::int64_t>(i), slot_machine::event::cache_dropped);
   }
   return num_samples;
@@ -241,14 +242,15 @@ std::int64_t slot_scheduler::num_cached_tokens() const {
   return sum;
 }
 
-void slot_scheduler::apply(std::int64_t slot_index, slot_machine::event event) {
+void slot_scheduler::apply(std::int64_t slot_index, slot_machine::event event,
+                           const slot_machine::data& data) {
   auto& s = slots_[static_cast<std::size_t>(slot_index)];
   const auto from = s.state;
-  const auto outcome = protocols::step<slot_machine>(from, {}, event);
+  const auto outcome = protocols::step<slot_machine>(from, data, event);
   TROUPE_ASSERT(outcome.what == protocols::verdict::move,
                 "RB-4 (slots follow their table): not a move");
   s.state = outcome.taken->to;
-  if (observer_)
+  if (observer_ && s.state != from)
     observer_(slot_index, from, event, s.state);
 }
 

@@ -17,7 +17,7 @@
 
 namespace troupe::runtime::rollout {
 
-/// Told of every move of a slot (for the journal).
+/// Told of each move of a slot into another state (for the journal).
 using slot_observer = std::function<void(
   std::int64_t slot_index, protocols::slot_machine::state from,
   protocols::slot_machine::event event, protocols::slot_machine::state to)>;
@@ -102,7 +102,9 @@ public:
   /// of tokens copied.
   std::int64_t share_prompts(const kv_cache_view& cache, step_rows& rows);
 
-  void first_token_drawn(std::int64_t slot_index);
+  /// The slot's sample has got a token: it goes on, or it is complete and the
+  /// slot is free.
+  void go_on(std::int64_t slot_index);
   void finish(std::int64_t slot_index);
   void abort(std::int64_t slot_index);
 
@@ -119,7 +121,8 @@ private:
     std::int64_t sample_index;
   };
 
-  void apply(std::int64_t slot_index, protocols::slot_machine::event event);
+  void apply(std::int64_t slot_index, protocols::slot_machine::event event,
+             const protocols::slot_machine::data& data = {});
   void release(std::int64_t slot_index);
   [[nodiscard]] std::int64_t pick_free_slot(const active_group& next) const;
   [[nodiscard]] bool has_prompt(const slot& s, const active_group& group) const;

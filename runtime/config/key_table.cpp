@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/config/key_table.hpp"
+
+#include <utility>
+
+namespace troupe::runtime::config {
+
+namespace {
+
+constexpr double max_count = 2147483647; // 2^31 - 1
+
+key_effect when(std::string text, std::function<bool(const job_config&)> f) {
+  return {std::move(text), std::move(f)};
+}
+
+bool is_grpo(const job_config& job) {
+  return job.train.algorithm == "grpo";
+}
+
+key_effect under_grpo() {
+  return when("train.algorithm: grpo", is_grpo);
+}
+
+key_effect if_evaluated() {
+  return when("data.eval",
+              [](const job_config& job) { return job.data.eval.has_value(); });
+}
+
+/// True for jobs that sample completions.
+key_effect if_generating() {
+  return when("train.algorithm: grpo, or data.eval", [](const job_config& job) {
+    return is_grpo(job) || job.data.eval;
+  });
+}
+
+key_facts count(double min, double max = max_count) {
+  return {.min = min, .max = max};
+}
+
+key_facts one_of(std::vector<std::string_view> choices) {
+  return {.choices = std::move(choices)};
+}
+
+key_facts path_from(path_base base, presence need = presence::optional) {
+  return {.base = base, .need = need};
+}
+
+key_facts required(key_facts facts) {
+  facts.need = presence::required;
+  return facts;
+}
+
+/// Adds the rows of one block.
+template <class Block>
+class block_rows {
+public:
+  using getter = std::function<Block*(job_config&)>;
+
+  block_rows(std::vector<key_row>& rows, std::string name, getter get,
+             std::vector<key_effect> effects = {})
+    : rows_(rows), name_(std::move(name)), get_(std::move(get)),
+      effects_(std::move(effects)) {}
+
+  template <class T>
+  void key(const std::string& name, T Block::*member, key_facts facts,
+           std::string doc, std::vector<key_effect> more = {}) {
+    auto get = get_;
+    auto effects = effects_;
+    effects.insert(effects.end(), more.begin(), more.end());
+    rows_.push_back({name_ + '.' + name,
+                     [get, member](job_config& job) -> key_member {
+                       if (auto* block = get(job))
+                         return &(block->*member);
+                       return {};
+                     },
+                     std::move(facts), std::move(doc), std::move(effects)});
+  }
+
+private:
+  std::vector<key_row>& rows_;
+  std::string name_;
+  getter get_;
+  std::vector<key_effect> effects_;
+};
+
+void add_run(std::vector<key_row>& rows) {
+  block_rows<run_block> b{rows, "run", [](auto& job) { return &job.run; }};
+  b.key("directory", &run_block::directory,
+        path_from(path_base::current_folder, presence::required),
+        "Folder that the run leaves behind; made if absent.");
+  b.key("seed", &run_block::seed, {},
+        "The one seed: of sampling, shuffling and fresh weights.");
+  b.key("save_every_steps", &run_block::save_every_steps, count(0),
+        "Steps between checkpoints; 0: only at the end.");
+  b.key("keep_checkpoints", &run_block::keep_checkpoints, count(1),
+        "Newest sealed checkpoints that stay.");
+  b.key("samples_to_log", &run_block::samples_to_log, count(0),
+        "Groups a step that go to rollouts.jsonl.", {under_grpo()});
+}
+
+void add_model(std::vector<key_row>& rows) {
+  block_rows<model_block> b{rows, "model",
+                            [](auto& job) { return &job.model; }};
+  const auto folder = path_from(path_base::job_folder);
+  b.key("path", &model_block::path, folder,
+        "Hugging Face folder; this or model.fresh.");
+  auto tokenizer = folder;
+  tokenizer.inherits = "model.path";
+  b.key("tokenizer", &model_block::tokenizer, tokenizer,
+        "Folder with tokenizer.json, or that file; required with "
+        "model.fresh.");
+  b.key("reference_path", &model_block::reference_path, folder,
+        "Folder of the KL's reference model; without it the starting "
+        "weights.",
+        {under_grpo(),
+         when("train.kl_coefficient above 0", [](const job_config& job) {
+           return job.train.kl_coefficient > 0;
+         })});
+  b.key("plugins", &model_block::plugins, folder,
+        "Shared objects that bring module types.");
+
+  using fresh = fresh_model_block;
+  block_rows<fresh> f{rows, "model.fresh", [](auto& job) {
+                        return job.model.fresh ? &*job.model.fresh : nullptr;
+                      }};
+  f.key("hidden_size", &fresh::hidden_size, required(count(2, 65536)),
+        "Width of the model.");
+  f.key("intermediate_size", &fresh::intermediate_size,
+        required(count(1, 1048576)), "Width of the MLP.");
+  f.key("num_layers", &fresh::num_layers, required(count(1, 1024)),
+        "Decoder layers.");
+  f.key("num_heads", &fresh::num_heads, required(count(1, 1024)),
+        "Query heads; divides hidden_size into even parts.");
+  auto kv_heads = count(1, 1024);
+  kv_heads.inherits = "model.fresh.num_heads";
+  f.key("num_kv_heads", &fresh::num_kv_heads, kv_heads,
+        "Key/value heads; divides num_heads.");
+  f.key("max_positions", &fresh::max_positions, count(2, 1048576),
+        "Longest sequence in tokens.");
+  f.key("rope_theta", &fresh::rope_theta, {.min = 1},
+        "Base of the rotary frequencies.");
+  f.key("rms_norm_eps", &fresh::rms_norm_eps,
+        {.min = 0, .max = 1, .open_min = true}, "Added to the mean square.");
+  f.key("initializer_range", &fresh::initializer_range,
+        {.min = 0, .max = 10, .open_min = true},
+        "Standard deviation of the fresh weights.");
+  f.key("tie_embeddings", &fresh::tie_embeddings, {},
+        "The output projection is the embedding.");
+  f.key("mlp", &fresh::mlp, {},
+        "Module type of the MLP: gated_mlp, or one of a plug-in.");
+}
+
+void add_placement(std::vector<key_row>& rows) {
+  block_rows<placement_block> b{rows, "placement",
+                                [](auto& job) { return &job.placement; }};
+  b.key("ranks", &placement_block::ranks, count(1),
+        "Ranks of the job. More than 1 is refused in this version.");
+  b.key("threads_per_rank", &placement_block::threads_per_rank, count(0, 4096),
+        "Threads that compute, for each rank; 0: all cores.");
+  b.key("device", &placement_block::device, one_of({"cpu", "cuda"}),
+        "Where ranks compute. cuda is refused in this version.");
+}
+
+void add_data(std::vector<key_row>& rows) {
+  using source = data_source_block;
+  const auto file = path_from(path_base::job_folder, presence::required);
+  block_rows<source> train{rows, "data.train",
+                           [](auto& job) { return &job.data.train; }};
+  train.key("file", &source::file, file, "JSONL with an object a line.");
+  train.key("prompt_field", &source::prompt_field, {},
+            "Field that holds the prompt's text.");
+  train.key("answer_field", &source::answer_field, {},
+            "Field that holds the answer; for SFT and the warm-up the "
+            "completion.");
+  block_rows<source> eval{rows, "data.eval", [](auto& job) {
+                            return job.data.eval ? &*job.data.eval : nullptr;
+                          }};
+  eval.key("file", &source::file, file,
+           "JSONL that is held out; with it the job is evaluated.");
+  eval.key("prompt_field", &source::prompt_field,
+           {.inherits = "data.train.prompt_field"},
+           "Field that holds the prompt's text.");
+  eval.key("answer_field", &source::answer_field,
+           {.inherits = "data.train.answer_field"},
+           "Field that holds the answer.");
+  block_rows<data_block> b{rows, "data", [](auto& job) { return &job.data; }};
+  b.key("shuffle", &data_block::shuffle, {},
+        "A new order of the training rows in each pass.");
+  b.key("on_bad_row", &data_block::on_bad_row, one_of({"stop", "skip"}),
+        "What a row does that lacks a field or is no JSON.");
+}
+
+using sampling_getter = std::function<sampling_block*(job_config&)>;
+
+void add_sampling(std::vector<key_row>& rows, const std::string& name,
+                  const sampling_getter& get, key_effect effect, bool is_eval) {
+  using block = sampling_block;
+  block_rows<block> b{rows, name, get, {std::move(effect)}};
+  const auto drawn =
+    when(name + ".temperature above 0", [get](const job_config& job) {
+      auto copy = job;
+      return get(copy)->temperature > 0;
+    });
+  auto add = [&](const std::string& key, auto member, key_facts facts,
+                 std::string doc, std::vector<key_effect> more = {}) {
+    if (is_eval && key != "temperature")
+      for (const auto& row : rows)
+        if (row.path == "rollout.sampling." + key)
+          facts.inherits = row.path;
+    b.key(key, member, std::move(facts), std::move(doc), std::move(more));
+  };
+  add("temperature", &block::temperature, {.min = 0, .max = 100},
+      "Divides the logits; 0: greedy.");
+  add("top_p", &block::top_p, {.min = 0, .max = 1, .open_min = true},
+      "Keeps the likeliest tokens up to this probability; 1: off.", {drawn});
+  add("top_k", &block::top_k, count(0),
+      "Keeps this many of the likeliest tokens; 0: off.", {drawn});
+  add("max_new_tokens", &block::max_new_tokens, count(1, 1048576),
+      "Budget of a completion.");
+  add("min_new_tokens", &block::min_new_tokens, count(0, 1048576),
+      "Stop ids are not drawn before.");
+  add("stop_token_ids", &block::stop_token_ids, count(0),
+      "Stop ids beside the model's own.");
+}
+
+void add_rollout(std::vector<key_row>& rows) {
+  add_sampling(
+    rows, "rollout.sampling", [](auto& job) { return &job.rollout.sampling; },
+    under_grpo(), false);
+  block_rows<rollout_block> b{
+    rows, "rollout", [](auto& job) { return &job.rollout; }, {if_generating()}};
+  b.key("slots", &rollout_block::slots, count(1, 65536),
+        "Rows of the decode batch.");
+  b.key("max_prompt_tokens", &rollout_block::max_prompt_tokens,
+        count(1, 1048576),
+        "Longest prompt; a longer one is an error before step 0.");
+  b.key("quantum_steps", &rollout_block::quantum_steps, count(1, 65536),
+        "Decode steps between two looks at pause, stop and abort.");
+}
+
+void add_reward(std::vector<key_row>& rows) {
+  block_rows<reward_block> b{
+    rows, "reward", [](auto& job) { return &job.reward; }, {if_generating()}};
+  const std::vector<key_effect> python{
+    when("reward.kind: python",
+         [](const job_config& job) { return job.reward.kind == "python"; })};
+  b.key("kind", &reward_block::kind,
+        one_of({"exact_match", "final_number", "python"}),
+        "exact_match: completion and answer are the same text, white space at "
+        "the ends aside. final_number: their last numbers are equal. python: "
+        "a function of yours.");
+  b.key("python", &reward_block::python, path_from(path_base::job_folder),
+        "The function, as FILE.py:FUNCTION; required with kind python.",
+        python);
+  b.key("interpreter", &reward_block::interpreter, {},
+        "Python that runs it: a command on PATH or a path.", python);
+  b.key("workers", &reward_block::workers, count(1, 1024),
+        "Processes that grade at the same time.", python);
+  b.key("timeout_s", &reward_block::timeout_s,
+        {.min = 0, .max = 86400, .open_min = true},
+        "Longest time of one call, in seconds; then the worker is killed.",
+        python);
+  b.key("on_error", &reward_block::on_error, one_of({"zero", "drop", "stop"}),
+        "What a failed call does: reward 0, the group is dropped, the job "
+        "stops.",
+        python);
+}
+
+void add_optimizer(std::vector<key_row>& rows, const std::string& name,
+                   const std::function<optimizer_block*(job_config&)>& get,
+                   std::vector<key_effect> effects) {
+  using block = optimizer_block;
+  block_rows<block> b{rows, name, get, std::move(effects)};
+  b.key("learning_rate", &block::learning_rate, {.min = 0, .max = 10},
+        "AdamW's learning rate, after the warm-up.");
+  b.key("schedule", &block::schedule, one_of({"constant", "linear", "cosine"}),
+        "How it falls until the last step.");
+  b.key("warmup_steps", &block::warmup_steps, count(0),
+        "Optimizer steps over which it rises from 0.");
+  b.key(
+    "min_learning_rate", &block::min_learning_rate, {.min = 0, .max = 10},
+    "Where linear and cosine end.",
+    {when(name + ".schedule: linear or cosine", [get](const job_config& job) {
+      auto copy = job;
+      return get(copy)->schedule != "constant";
+    })});
+  b.key("weight_decay", &block::weight_decay, {.min = 0, .max = 10},
+        "AdamW's decoupled weight decay.");
+  b.key("beta1", &block::beta1, {.min = 0, .max = 1, .open_max = true},
+        "Decay of the mean.");
+  b.key("beta2", &block::beta2, {.min = 0, .max = 1, .open_max = true},
+        "Decay of the mean square.");
+  b.key("epsilon", &block::epsilon, {.min = 0, .max = 1, .open_min = true},
+        "Added to the root of the mean square.");
+  b.key("max_grad_norm", &block::max_grad_norm, {.min = 0},
+        "Gradients are scaled down to this global norm; 0: never.");
+}
+
+void add_warmup(std::vector<key_row>& rows) {
+  block_rows<sft_warmup_block> b{rows,
+                                 "sft_warmup",
+                                 [](auto& job) { return &job.sft_warmup; },
+                                 {under_grpo()}};
+  const auto on = when("sft_warmup.steps above 0", [](const job_config& job) {
+    return job.sft_warmup.steps > 0;
+  });
+  b.key("steps", &sft_warmup_block::steps, count(0),
+        "Supervised steps on data.train before the first rollout.");
+  b.key("batch_size", &sft_warmup_block::batch_size, count(1, 65536),
+        "Rows a step.", {on});
+  add_optimizer(rows, "sft_warmup.optimizer",
+                [](auto& job) { return &job.sft_warmup.optimizer; },
+                {under_grpo(), on});
+}
+
+void add_train(std::vector<key_row>& rows) {
+  using block = train_block;
+  block_rows<block> b{rows, "train", [](auto& job) { return &job.train; }};
+  const std::vector<key_effect> grpo{under_grpo()};
+  b.key("algorithm", &block::algorithm, one_of({"grpo", "sft"}),
+        "grpo: rollouts, rewards, policy gradient. sft: the answers as they "
+        "are.");
+  b.key("steps", &block::steps, required(count(1)),
+        "Rollout batches of grpo, optimizer steps of sft.");
+  b.key("batch_size", &block::batch_size, count(1, 65536), "Rows a step.",
+        {when("train.algorithm: sft", [](const job_config& job) {
+          return job.train.algorithm == "sft";
+        })});
+  b.key("prompts_per_step", &block::prompts_per_step, count(1, 65536),
+        "Groups of a rollout batch.", grpo);
+  b.key("samples_per_prompt", &block::samples_per_prompt, count(2, 65536),
+        "Completions of a group; their mean reward is the baseline.", grpo);
+  b.key("minibatches", &block::minibatches, count(1, 65536),
+        "Optimizer steps on one rollout batch.", grpo);
+  b.key("microbatch_tokens", &block::microbatch_tokens, count(1, 16777216),
+        "Packed tokens of one forward; less takes less memory.");
+  b.key("logit_chunk_tokens", &block::logit_chunk_tokens, count(1, 1048576),
+        "Rows of logits that are held at once.");
+  b.key("clip_low", &block::clip_low, {.min = 0, .max = 1},
+        "The ratio is clipped at 1 - clip_low.", grpo);
+  b.key("clip_high", &block::clip_high, {.min = 0, .max = 100},
+        "The ratio is clipped at 1 + clip_high.", grpo);
+  b.key("kl_coefficient", &block::kl_coefficient, {.min = 0, .max = 1000},
+        "Weight of the KL to the reference model; 0: none is loaded.", grpo);
+  b.key("loss_aggregation", &block::loss_aggregation,
+        one_of({"token_mean", "sequence_mean"}),
+        "Mean over all tokens, or over sequences of their token means.", grpo);
+  b.key("max_nonfinite_steps", &block::max_nonfinite_steps, count(0),
+        "Steps in a row that may be left out because the loss is not finite; "
+        "one more ends the job.");
+  add_optimizer(rows, "train.optimizer",
+                [](auto& job) { return &job.train.optimizer; }, {});
+}
+
+void add_eval(std::vector<key_row>& rows) {
+  block_rows<eval_block> b{
+    rows, "eval", [](auto& job) { return &job.eval; }, {if_evaluated()}};
+  b.key("every_steps", &eval_block::every_steps, count(0),
+        "Steps between evaluations; 0: before and after only.");
+  b.key("max_prompts", &eval_block::max_prompts, count(1),
+        "The first rows of data.eval, up to this many.");
+  add_sampling(
+    rows, "eval.sampling", [](auto& job) { return &job.eval.sampling; },
+    if_evaluated(), true);
+}
+
+void add_limits(std::vector<key_row>& rows) {
+  block_rows<limits_block> b{rows, "limits",
+                             [](auto& job) { return &job.limits; }};
+  b.key("deadline_scale", &limits_block::deadline_scale,
+        {.min = 0, .max = 1000, .open_min = true},
+        "Multiplies every deadline of the table below.");
+}
+
+} // namespace
+
+const std::vector<key_row>& key_table() {
+  static const auto rows = [] {
+    std::vector<key_row> out;
+    add_run(out);
+    add_model(out);
+    add_placement(out);
+    add_data(out);
+    add_rollout(out);
+    add_reward(out);
+    add_warmup(out);
+    add_train(out);
+    add_eval(out);
+    add_limits(out);
+    return out;
+  }();
+  return rows;
+}
+
+} // namespace troupe::runtime::config
