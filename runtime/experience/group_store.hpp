@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 
 namespace troupe::runtime::experience {
 
@@ -41,6 +42,8 @@ public:
   [[nodiscard]] std::size_t num_groups() const;
 
 private:
+  std::string name_holders() const;
+
   std::size_t max_bytes_;
   mutable std::mutex mutex_;
   std::map<protocols::group_id, std::shared_ptr<const rollout_group>> groups_;

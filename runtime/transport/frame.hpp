@@ -14,11 +14,13 @@
 namespace troupe::runtime::transport {
 
 enum class frame_type : std::uint8_t {
-  request = 1, ///< argument: deadline in ms; total: bytes expected at most
-  chunk = 2,   ///< argument: 0; total: bytes of the whole transfer
-  credit = 3,  ///< argument: further chunks that may be sent
-  error = 4,   ///< argument: errc; payload: text
-  cancel = 5,  ///< the receiver has given the transfer up
+  /// total: bytes expected at most; argument: deadline in ms; chunk_index:
+  /// chunks that may be sent at first.
+  request = 1,
+  chunk = 2,  ///< total: bytes of the whole transfer
+  credit = 3, ///< argument: further chunks that may be sent
+  error = 4,  ///< argument: errc; payload: text
+  cancel = 5, ///< the receiver has given the transfer up
 };
 
 struct frame_header {
@@ -38,9 +40,9 @@ struct frame_header {
 constexpr std::size_t frame_header_bytes = 64;
 constexpr std::uint32_t max_chunk_bytes = 4u << 20;
 
-using frame_header_bytes_array = std::array<std::byte, frame_header_bytes>;
+using encoded_frame_header = std::array<std::byte, frame_header_bytes>;
 
-frame_header_bytes_array encode(const frame_header& header);
+encoded_frame_header encode(const frame_header& header);
 
 /// Errors: frame_corrupt with the field, its value and what is allowed.
 frame_header

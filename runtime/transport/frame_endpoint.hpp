@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,8 +46,12 @@ public:
   /// failure reaches the peer's fetch.
   using handler = std::function<byte_vector(std::span<const std::byte>)>;
 
-  frame_endpoint(process::unique_fd stream_socket,
-                 frame_endpoint_options options);
+  using service_map = std::map<std::uint32_t, handler>;
+
+  /// `socket`: a connected Unix stream socket. Reading begins here: a request
+  /// of a kind that is not yet served is refused.
+  frame_endpoint(process::unique_fd socket, frame_endpoint_options options,
+                 service_map services = {});
 
   /// Fails what is pending with peer_gone, closes and joins the thread.
   ~frame_endpoint();
@@ -71,7 +76,7 @@ public:
 
 private:
   struct impl;
-  std::shared_ptr<impl> impl_;
+  std::unique_ptr<impl> impl_;
 };
 
 } // namespace troupe::runtime::transport

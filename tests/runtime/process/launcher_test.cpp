@@ -169,7 +169,7 @@ TEST_SUITE("runtime.process.launcher") {
     CHECK(t.launcher.survivors().empty());
   }
 
-  TEST_CASE("a program that is not there is refused by name; exit code 2") {
+  TEST_CASE("a program that is not there is refused by name with exit code 2") {
     tree t{"bad_program"};
 
     CHECK(t.launcher.read_line()

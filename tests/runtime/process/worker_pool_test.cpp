@@ -180,7 +180,7 @@ TEST_SUITE("runtime.process.worker_pool") {
   }
 
   TEST_CASE(
-    "a function that raises or miscounts is named; its worker goes on") {
+    "a function that raises or miscounts is named and its worker goes on") {
     pool_fixture f{{"too_few", "raises", "leaves", "length"}};
 
     CHECK(f.grade("too_few", {"a", "b"})[1].error
