@@ -34,8 +34,7 @@ json describe(const tokenizer& used, const json& request) {
 
 int main(int num_arguments, char** arguments) {
   try {
-    const auto used
-      = tokenizer::load(num_arguments > 1 ? arguments[1] : ".");
+    const auto used = tokenizer::load(num_arguments > 1 ? arguments[1] : ".");
     for (std::string line; std::getline(std::cin, line);)
       std::cout << describe(used, json::parse(line)).dump() << '\n';
     return 0;
