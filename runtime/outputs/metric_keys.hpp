@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Every metric that a job may write; docs/metrics.md is this table. In a key,
-// <word> stands for one piece of lower-case letters, digits, "_" and "-".
+// <word> stands for one piece of lower-case letters, digits, "_" and "-"; where
+// two rows fit a key, the first one counts.
 #pragma once
 
 #include <algorithm>
@@ -71,10 +72,10 @@ inline constexpr std::array metric_keys{
              "prompt and completion tokens of the step by time/step_s"},
   metric_key{"throughput/<phase>_tokens_per_s", "tokens/s",
              "tokens of the phase by its time: generate, train"},
-  metric_key{"memory/<process>_rss_bytes", "bytes",
-             "resident memory of a process at the end of the step"},
   metric_key{"memory/<process>_peak_rss_bytes", "bytes",
              "largest resident memory of a process so far"},
+  metric_key{"memory/<process>_rss_bytes", "bytes",
+             "resident memory of a process at the end of the step"},
   metric_key{"memory/<holder>_bytes", "bytes",
              "what the memory ledger of the rank has granted to a holder"},
   metric_key{"eval/<name>_accuracy", "1",

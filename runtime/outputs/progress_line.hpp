@@ -20,7 +20,7 @@ enum class progress_style : std::uint8_t { live, plain };
 struct progress_state {
   std::string_view stage; ///< warm-up, train, ...
   std::int64_t step = 0, num_steps = 0;
-  std::optional<double> loss, reward, tokens_per_s;
+  std::optional<double> loss = {}, reward = {}, tokens_per_s = {};
 };
 
 /// Thread: one. Writes to `out` only, and flushes.

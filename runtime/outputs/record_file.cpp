@@ -50,6 +50,8 @@ std::string json_number(double value) {
     return "\"nan\"";
   if (std::isinf(value))
     return value > 0 ? "\"inf\"" : "\"-inf\"";
+  if (value == 0 && std::signbit(value))
+    return "-0.0"; // "-0" would read back as an integer
   char buffer[32];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, value).ptr};
 }

@@ -26,9 +26,9 @@ struct logged_sample {
 
 struct logged_group {
   std::int64_t step = 0; ///< as in metrics.jsonl
-  protocols::group_id id;
-  std::string prompt, answer;
-  std::vector<logged_sample> samples;
+  protocols::group_id id = {};
+  std::string prompt = {}, answer = {};
+  std::vector<logged_sample> samples = {};
 };
 
 /// Returns the group as one line of JSON, without the line's end.

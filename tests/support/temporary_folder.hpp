@@ -13,6 +13,14 @@
 
 namespace troupe::tests {
 
+inline void write_file(const std::filesystem::path& file,
+                       std::string_view text) {
+  std::ofstream to{file, std::ios::binary};
+  to.write(text.data(), static_cast<std::streamsize>(text.size()));
+  if (!to.flush())
+    throw std::runtime_error("cannot write " + file.string());
+}
+
 class temporary_folder {
 public:
   temporary_folder() {
@@ -35,17 +43,15 @@ public:
     return path_ / name;
   }
 
+  /// Writes a file in it and returns the file's path, as error texts have it.
+  std::string write(const std::string& name, std::string_view text) const {
+    write_file(path_ / name, text);
+    return (path_ / name).string();
+  }
+
 private:
   std::filesystem::path path_;
 };
-
-inline void write_file(const std::filesystem::path& file,
-                       std::string_view text) {
-  std::ofstream to{file, std::ios::binary};
-  to.write(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!to.flush())
-    throw std::runtime_error("cannot write " + file.string());
-}
 
 inline std::string read_file(const std::filesystem::path& file) {
   std::ifstream from{file, std::ios::binary};
