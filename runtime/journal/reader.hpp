@@ -3,7 +3,7 @@
 // Reading the journals of a run directory, live or ended.
 #pragma once
 
-#include "runtime/journal/record.hpp"
+#include "runtime/journal/entry.hpp"
 
 #include <cstddef>
 #include <filesystem>
@@ -22,7 +22,7 @@ struct bad_line {
 /// The journal of one process, all its incarnations and files.
 struct process_journal {
   std::string process;
-  std::vector<record> records; ///< in file order
+  std::vector<entry> records; ///< in file order
   /// Not records, and not torn ends: a last line without its end, or one that
   /// a new incarnation closed, is left out.
   std::vector<bad_line> bad_lines;
@@ -37,6 +37,6 @@ std::vector<process_journal> read_journals(const std::filesystem::path& dir);
 
 /// Returns all records by time: the monotonic clock within a boot, and the
 /// order of the file within a process.
-std::vector<record> merge_by_time(const std::vector<process_journal>& journals);
+std::vector<entry> merge_by_time(const std::vector<process_journal>& journals);
 
 } // namespace troupe::runtime::journal

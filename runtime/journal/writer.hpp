@@ -7,7 +7,7 @@
 #pragma once
 
 #include "runtime/inspect/card_file.hpp"
-#include "runtime/journal/record.hpp"
+#include "runtime/journal/entry.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -19,7 +19,7 @@
 namespace troupe::runtime::journal {
 
 struct writer_config {
-  std::size_t max_pending = 8192; ///< records in memory, at least 1
+  std::size_t max_pending = 4096; ///< records in memory, at least 1
   /// Records of other kinds than shutdown, job, checkpoint and weights wait
   /// this long for company.
   std::chrono::milliseconds max_delay{100};

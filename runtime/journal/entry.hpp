@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A record of the transition journal: what changed, from where to where, and
-// what made it change. Written as one JSON line (docs/inspection.md has the
-// fields).
+// An entry (record) of the transition journal: what changed, from where to
+// where, and what made it change. Written as one JSON line (docs/inspection.md
+// has the fields).
 #pragma once
 
 #include <cstdint>
@@ -55,7 +55,7 @@ struct transition {
 };
 
 /// A transition as it stands in a file.
-struct record {
+struct entry {
   int v = 1;
   std::string run, process;
   std::uint64_t incarnation = 1, seq = 0;
@@ -67,12 +67,12 @@ struct record {
 /// second one on.
 std::string reference(std::string_view process, std::uint64_t incarnation,
                       std::uint64_t seq);
-std::string reference(const record& r);
+std::string reference(const entry& r);
 
 /// Returns the line without its end.
-std::string to_line(const record& r);
+std::string to_line(const entry& r);
 
 /// Reads a line. Returns the reason, a short text, where it is not a record.
-std::variant<record, std::string> parse_line(std::string_view line);
+std::variant<entry, std::string> parse_line(std::string_view line);
 
 } // namespace troupe::runtime::journal
