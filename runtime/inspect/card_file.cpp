@@ -70,8 +70,10 @@ void card::set_state(std::string_view machine, std::string_view state) const {
         entry.machine = machine;
       if (entry.machine.view()
           == machine.substr(0, entry.machine.bytes.size())) {
+        // A move that ends where it began is no new stay.
+        if (entry.state.view() != state)
+          entry.since_mono_ns = mono_now_ns();
         entry.state = state;
-        entry.since_mono_ns = mono_now_ns();
         return;
       }
     }

@@ -159,6 +159,8 @@ int inspect_tree(const std::filesystem::path& run_dir, view_format format,
     for (const auto& actor : process.actors)
       if (!here.contains(actor.owner) || actor.owner == actor.name)
         tree.add(actor, 0);
+    for (const auto& actor : process.actors)
+      tree.add(actor, 0); // only those whose owners own each other
     tree.table.print(out, "  ");
   }
   print_missing(processes, out);

@@ -7,39 +7,37 @@
 #include "runtime/journal/reader.hpp"
 
 #include <filesystem>
-#include <functional>
 #include <iosfwd>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace troupe::runtime::journal {
 
-/// What the check asks the tables. `tables_of_protocols` answers from
-/// protocols/machines.hpp; tests put in their own.
-struct machine_tables {
-  /// The initial state of a machine; nothing for a kind that is no machine.
-  std::function<std::optional<std::string>(std::string_view machine)> initial;
-  std::function<bool(std::string_view machine, std::string_view from,
-                     std::string_view event, std::string_view to)>
-    is_edge;
-};
-
-machine_tables tables_of_protocols();
-
 /// What is wrong with a record.
 struct finding {
   std::string where; ///< the record's reference, or file:line
-  std::string rule;  ///< seq, edge, chain, start, terminal, line, or a rule of
-                     ///< DESIGN section 4 such as rule_6
+  std::string rule;  ///< one of the names below
   std::string text;
 };
 
-/// Returns what breaks a rule, in the order of the files.
+/// Returns what breaks a rule, process by process in the order of the files:
+///
+/// - line: a line in the midst of a file is no record;
+/// - seq: numbers are gapless but for what a gap record names;
+/// - edge: each move is a row of its machine's table;
+/// - chain: a subject moves on from where it was, and
+/// - start: begins in the initial state, unless another process had it before;
+/// - cause: the record behind it exists and is older;
+/// - terminal: at most one terminal record, and nothing after it;
+/// - weights: no rollout generates while the weights that it reads are in
+///   training or torn, and no update begins while it does (DESIGN 2, rule 6);
+/// - cache: no rollout generates in a cache that is given back (rule 2);
+/// - admission: no group is dispatched once the shutdown has begun.
+///
+/// The last three compare what one process recorded, in its own order.
 std::vector<finding>
-check_journals(const std::vector<process_journal>& journals,
-               const machine_tables& tables);
+check_journals(const std::vector<process_journal>& journals);
 
 /// Prints findings and a closing line with the numbers. Returns 0 when there
 /// are none, 1 when there are, 2 when there is no journal to check.

@@ -20,8 +20,8 @@ namespace {
 
 /// What the others of a process that dies now must not lose.
 bool is_prompt(std::string_view kind) {
-  constexpr std::array<std::string_view, 5> kinds{
-    "shutdown", "job", "checkpoint", "weights", "control"};
+  constexpr std::array<std::string_view, 7> kinds{
+    "shutdown", "job", "checkpoint", "weights", "rank", "host", "control"};
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 

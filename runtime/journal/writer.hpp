@@ -20,8 +20,8 @@ namespace troupe::runtime::journal {
 
 struct writer_config {
   std::size_t max_pending = 4096; ///< records in memory, at least 1
-  /// Records of other kinds than shutdown, job, checkpoint and weights wait
-  /// this long for company.
+  /// Records of other kinds than shutdown, job, host, rank, checkpoint, weights
+  /// and control wait this long for company.
   std::chrono::milliseconds max_delay{100};
   std::uint64_t max_file_bytes = 16u << 20; ///< then the next file begins
   std::size_t max_files = 8;                ///< of one process; oldest go

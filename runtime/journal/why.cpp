@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `troupe journal why ID`.
+#include "runtime/inspect/text_table.hpp"
+#include "runtime/journal/check.hpp"
+#include "runtime/journal/record_index.hpp"
+
+#include <ostream>
+#include <set>
+
+namespace troupe::runtime::journal {
+
+namespace {
+
+std::string cause_text(const cause& because) {
+  std::string text{to_string(because.type)};
+  if (!because.by.empty())
+    text += (text.empty() ? "" : " ") + because.by;
+  return text;
+}
+
+void print(const entry& r, std::string_view indent, std::ostream& out) {
+  const auto& what = r.what;
+  out << indent << reference(r) << "  " << inspect::time_text(r.realtime_ns)
+      << "  " << what.subject << "  " << what.kind << ' ' << what.from << " -> "
+      << what.to << "  by " << what.event;
+  if (what.step)
+    out << "  step " << *what.step;
+  out << '\n';
+}
+
+} // namespace
+
+int why_journal(const std::filesystem::path& dir, std::string_view id,
+                std::ostream& out) {
+  const auto journals = read_journals(dir);
+  const record_index index{journals};
+  const entry* at = nullptr;
+  if (const auto parsed = parse_reference(id))
+    at = index.find(*parsed);
+  if (at == nullptr)
+    at = index.find_last(id);
+  if (at == nullptr) {
+    out << "no record or subject '" << id << "' in " << dir.string()
+        << "; an id looks like rank-0/17 (see: troupe inspect journal)\n";
+    return 2;
+  }
+  std::set<const entry*> seen;
+  std::string indent;
+  while (seen.insert(at).second) {
+    print(*at, indent, out);
+    const auto& because = at->what.because;
+    indent += "  ";
+    if (because.ref.empty()) {
+      out << indent
+          << (because.type == cause_type::none
+                ? "no cause is recorded"
+                : "because: " + cause_text(because))
+          << '\n';
+      return 0;
+    }
+    out << indent << "because: " << cause_text(because) << '\n';
+    const auto next = parse_reference(because.ref);
+    const auto* found = next ? index.find(*next) : nullptr;
+    if (found == nullptr) {
+      out << indent << because.ref
+          << "  this record is not in the journals: dropped, rotated away, or "
+             "not written before its process was killed\n";
+      return 0;
+    }
+    at = found;
+  }
+  out << indent << "these causes form a circle: see troupe journal check\n";
+  return 0;
+}
+
+} // namespace troupe::runtime::journal
