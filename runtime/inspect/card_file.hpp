@@ -24,11 +24,11 @@ std::string_view to_string(process_kind kind);
 /// One entry of an actor's event ring. Texts are cut to the layout's widths
 /// (card_layout.hpp).
 struct card_event {
-  std::string_view machine; ///< or another kind, such as "warning"
-  std::string_view from;
-  std::string_view to;
-  std::string_view event;
-  std::string_view text;
+  std::string_view machine = {}; ///< or another kind, such as "warning"
+  std::string_view from = {};
+  std::string_view to = {};
+  std::string_view event = {};
+  std::string_view text = {};
 };
 
 class card_file;

@@ -63,7 +63,8 @@ fs::path find_run_directory(const std::optional<fs::path>& given) {
   using protocols::errc;
   using protocols::failure;
   std::error_code error;
-  const auto from = fs::absolute(given.value_or("."), error).lexically_normal();
+  const auto from = given ? fs::absolute(*given, error).lexically_normal()
+                          : fs::current_path(error);
   if (given) {
     if (!fs::is_directory(from, error))
       throw failure{errc::io_failed, "no folder " + from.string()};

@@ -142,6 +142,9 @@ json_view tree_json(const std::vector<process_view>& processes) {
       if ((!here.contains(actor.owner) || actor.owner == actor.name)
           && seen.insert(&actor).second)
         object["actors"].push_back(tree_of(actor, process, seen));
+    for (const auto& actor : process.actors) // those who own each other
+      if (seen.insert(&actor).second)
+        object["actors"].push_back(tree_of(actor, process, seen));
     result["processes"].push_back(std::move(object));
   }
   return finish(result, processes.empty());

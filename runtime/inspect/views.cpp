@@ -97,9 +97,12 @@ struct tree_printer {
   void add(const actor_view& actor, std::size_t depth) {
     if (!printed.insert(&actor).second)
       return; // a name that was used again
+    auto note = note_of(actor);
+    if (depth == 0 && !actor.owner.empty())
+      note = "owner: " + actor.owner + (note.empty() ? "" : "; ") + note;
     table.add({std::string(2 * depth, ' ') + actor.name, states_of(actor),
                activity_of(actor, process), std::to_string(actor.mailbox),
-               note_of(actor)});
+               note});
     for (const auto* child : children[actor.name])
       add(*child, depth + 1);
   }

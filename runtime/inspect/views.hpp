@@ -30,10 +30,10 @@ int inspect_processes(const std::filesystem::path& run_dir, view_format format,
                       std::ostream& out);
 
 struct journal_view_options {
-  std::size_t last = 50;              ///< records shown, the newest ones
-  std::optional<std::string> process; ///< exact name
-  std::optional<std::string> kind;    ///< machine, or another kind
-  std::optional<std::string> subject; ///< exact, or a prefix ending in '*'
+  std::size_t last = 50;                   ///< records shown, the newest ones
+  std::optional<std::string> process = {}; ///< exact name
+  std::optional<std::string> kind = {};    ///< machine, or another kind
+  std::optional<std::string> subject = {}; ///< exact, or a prefix ending in '*'
 };
 
 /// Records of all processes, merged by time.

@@ -32,9 +32,9 @@ std::string_view to_string(cause_type type);
 struct cause {
   cause_type type = cause_type::none;
   /// The record behind it, as `writer::record` returned it; may be empty.
-  std::string ref;
+  std::string ref = {};
   /// Who: an actor's name, "SIGINT", a rule's name.
-  std::string by;
+  std::string by = {};
 };
 
 /// A value of the small object `d`. Non-finite numbers become the strings
@@ -45,9 +45,9 @@ using details = std::vector<std::pair<std::string, detail_value>>;
 
 /// What a caller records.
 struct transition {
-  std::string kind;    ///< the machine's name, or control, link, script, ...
-  std::string subject; ///< who changed, such as "rollout/dp=0/tp=0"
-  std::string from, to, event;
+  std::string kind = {}; ///< the machine's name, or control, link, script, ...
+  std::string subject = {}; ///< who changed, such as "rollout/dp=0/tp=0"
+  std::string from = {}, to = {}, event = {};
   cause because = {};
   std::optional<std::uint64_t> step = {}, policy_version = {};
   std::optional<std::uint32_t> job_epoch = {};
