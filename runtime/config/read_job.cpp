@@ -102,8 +102,7 @@ std::string write_resolved(const job_config& job) {
   std::string open; // the block that the last line was in
   for (const auto& row : key_table()) {
     const auto value = value_text(row, job);
-    if (value.empty() || missing_effect(row, job) != nullptr
-        || (row.path == "model.path" && job.model.fresh))
+    if (value.empty() || missing_effect(row, job) != nullptr)
       continue;
     std::size_t begin = 0;
     std::string indent;

@@ -2,11 +2,16 @@
 #include "runtime/config/key_reference.hpp"
 
 #include "runtime/config/key_table.hpp"
+#include "runtime/config/read_job.hpp"
 #include "tests/support/generated_doc.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <filesystem>
 
 #include "tests/support/doctest.hpp"
 
 using namespace troupe::runtime::config;
+using troupe::tests::read_file;
 
 TEST_SUITE_BEGIN("runtime.config.key_reference");
 
@@ -15,6 +20,26 @@ TEST_CASE("docs/configuration.md lists the keys of the table") {
     troupe::tests::generated_part(TROUPE_SOURCE_DIR "/docs/configuration.md")
     == troupe::tests::expected_part("configuration.md",
                                     render_key_reference()));
+}
+
+TEST_CASE("the job in docs/configuration.md reads") {
+  const auto text = read_file(TROUPE_SOURCE_DIR "/docs/configuration.md");
+  const std::string fence = "```yaml\n";
+  const auto begin = text.find(fence) + fence.size();
+
+  CHECK(read_job_text(text.substr(begin, text.find("```", begin) - begin),
+                      "docs/job.yaml")
+          .train.steps
+        == 100);
+}
+
+TEST_CASE("every job in samples/ reads") {
+  for (const auto& entry :
+       std::filesystem::directory_iterator{TROUPE_SOURCE_DIR "/samples"})
+    if (entry.path().extension() == ".yaml") {
+      CAPTURE(entry.path());
+      CHECK_NOTHROW(read_job(entry.path()));
+    }
 }
 
 TEST_CASE("the reference names every key") {
