@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/job_api/loops.hpp"
+
+#include "kernels/advantage.hpp"
+#include "runtime/job_api/schedule.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+namespace troupe::runtime::job_api {
+
+namespace {
+
+using clock = std::chrono::steady_clock;
+using protocols::errc;
+using protocols::failure;
+
+double seconds_since(clock::time_point start) {
+  return std::chrono::duration<double>(clock::now() - start).count();
+}
+
+/// Where a run stands between two steps: all that `save` needs beside the
+/// weights, the optimizer and the data position.
+struct progress {
+  std::int64_t step = 0;           ///< completed steps of both stages
+  std::int64_t optimizer_step = 0; ///< of the current stage
+  std::int64_t skipped_in_a_row = 0;
+  bool evaluated_at_start = false;
+  std::int64_t evaluated_after_warmup = -1; ///< step, or -1
+};
+
+std::string to_json(const progress& p, const data_position& at) {
+  return nlohmann::json{{"step", p.step},
+                        {"optimizer_step", p.optimizer_step},
+                        {"skipped_in_a_row", p.skipped_in_a_row},
+                        {"evaluated_at_start", p.evaluated_at_start},
+                        {"evaluated_after_warmup", p.evaluated_after_warmup},
+                        {"data_pass", at.data_pass},
+                        {"position", at.position}}
+    .dump();
+}
+
+class run {
+public:
+  explicit run(job& j) : job_(j), config_(j.config()) {}
+
+  loop_result operator()() {
+    const auto info = job_.open();
+    if (!info.loop_state.empty())
+      restore(info.loop_state);
+    saved_step_ = info.resumed_step;
+    const auto warmup = config_.sft_warmup.steps;
+    const auto total = warmup + config_.train.steps;
+    try {
+      if (config_.data.eval && !at_.evaluated_at_start) {
+        evaluate_into("start");
+        at_.evaluated_at_start = true;
+      }
+      while (at_.step < total && !job_.is_stopping()) {
+        if (at_.step == warmup && warmup > 0 && config_.data.eval
+            && at_.evaluated_after_warmup < 0) {
+          evaluate_into("after_warmup");
+          at_.evaluated_after_warmup = at_.step;
+        }
+        one_step(warmup);
+      }
+    } catch (const failure& f) {
+      if (f.code() != errc::shutting_down)
+        throw;
+    }
+    if (at_.step < total) { // the first Ctrl-C
+      if (saved_step_ != at_.step || at_.step == 0)
+        save();
+    } else {
+      finish();
+    }
+    return {at_.step, total, last_};
+  }
+
+private:
+  void restore(const std::string& text) {
+    const auto state = nlohmann::json::parse(text);
+    at_ = {state.at("step"), state.at("optimizer_step"),
+           state.at("skipped_in_a_row"), state.at("evaluated_at_start"),
+           state.at("evaluated_after_warmup")};
+    step_start_ = {state.at("data_pass"), state.at("position")};
+    job_.seek(step_start_);
+  }
+
+  void one_step(std::int64_t warmup) {
+    const auto start = clock::now();
+    step_start_ = job_.position();
+    metrics values;
+    const bool is_warmup = at_.step < warmup;
+    if (at_.step == warmup)
+      at_.optimizer_step = 0;
+    if (is_warmup)
+      supervised_step(config_.sft_warmup.optimizer,
+                      config_.sft_warmup.batch_size, at_.step, warmup, values);
+    else if (config_.train.algorithm == "sft")
+      supervised_step(config_.train.optimizer, config_.train.batch_size,
+                      at_.step - warmup, config_.train.steps, values);
+    else
+      policy_step(at_.step - warmup, values);
+    ++at_.step;
+    step_start_ = job_.position();
+    values["time/step_s"] = seconds_since(start);
+    if (auto tokens = values.find("rollout/tokens"); tokens != values.end())
+      values["throughput/tokens_per_s"] =
+        tokens->second / values["time/step_s"];
+    else if (auto trained = values.find("train/tokens");
+             trained != values.end())
+      values["throughput/tokens_per_s"] =
+        trained->second / values["time/step_s"];
+    const auto every = config_.run.save_every_steps;
+    const auto eval_every = config_.eval.every_steps;
+    if (config_.data.eval && eval_every > 0 && at_.step % eval_every == 0)
+      for (const auto& [key, value] : evaluate(job_, "heldout"))
+        values[key] = value;
+    for (const auto& [key, value] : values)
+      last_[key] = value;
+    job_.log(at_.step, is_warmup ? "sft_warmup" : config_.train.algorithm,
+             values);
+    if (every > 0 && at_.step % every == 0)
+      save();
+  }
+
+  void supervised_step(const config::optimizer_block& optimizer,
+                       std::int64_t batch_size, std::int64_t index,
+                       std::int64_t num_steps, metrics& values) {
+    const auto rows =
+      job_.take_prompts("train", static_cast<std::size_t>(batch_size));
+    const double rate = learning_rate(optimizer, index, num_steps);
+    const auto start = clock::now();
+    account(job_.train_supervised(at_.step, rows, rate), values);
+    values["time/train_s"] = seconds_since(start);
+    values["train/learning_rate"] = rate;
+  }
+
+  void policy_step(std::int64_t index, metrics& values) {
+    const auto& t = config_.train;
+    auto start = clock::now();
+    const auto ids =
+      job_.take_prompts("train", static_cast<std::size_t>(t.prompts_per_step));
+    auto groups =
+      job_.generate(ids,
+                    {"train", static_cast<std::uint32_t>(t.samples_per_prompt),
+                     config_.rollout.sampling},
+                    values);
+    values["time/generate_s"] = seconds_since(start);
+    start = clock::now();
+    groups = job_.grade(std::move(groups), "train", values);
+    values["time/grade_s"] = seconds_since(start);
+    if (groups.empty()) {
+      job_.say("step " + std::to_string(at_.step)
+               + ": every group was dropped by reward.on_error; no update");
+      return;
+    }
+    const auto advantages = group_advantages(groups, values);
+    job_.log_rollouts(at_.step, groups, advantages);
+    start = clock::now();
+    train_minibatches(groups, advantages, index, values);
+    values["time/train_s"] = seconds_since(start);
+    job_.consume(groups);
+  }
+
+  std::vector<float> group_advantages(const std::vector<group>& groups,
+                                      metrics& values) {
+    std::vector<float> advantages;
+    std::size_t num_flat = 0;
+    for (const auto& g : groups) {
+      std::vector<float> of_group(g.rewards.size());
+      kernels::group_advantages(g.rewards, of_group);
+      num_flat += std::all_of(of_group.begin(), of_group.end(),
+                              [](float a) { return a == 0.0F; });
+      advantages.insert(advantages.end(), of_group.begin(), of_group.end());
+    }
+    values["reward/zero_spread_fraction"] =
+      static_cast<double>(num_flat) / static_cast<double>(groups.size());
+    if (num_flat == groups.size())
+      job_.say("step " + std::to_string(at_.step)
+               + ": constant reward in every group: all advantages are 0");
+    return advantages;
+  }
+
+  void train_minibatches(const std::vector<group>& groups,
+                         const std::vector<float>& advantages,
+                         std::int64_t index, metrics& values) {
+    const auto& t = config_.train;
+    const auto count = std::min<std::size_t>(
+      static_cast<std::size_t>(t.minibatches), groups.size());
+    const double rate = learning_rate(t.optimizer, index, t.steps);
+    std::size_t begin = 0, sample_begin = 0;
+    metrics sums;
+    for (std::size_t m = 0; m < count; ++m) {
+      const auto end = groups.size() * (m + 1) / count;
+      const std::vector<group> part(
+        groups.begin() + static_cast<std::ptrdiff_t>(begin),
+        groups.begin() + static_cast<std::ptrdiff_t>(end));
+      std::size_t sample_end = sample_begin;
+      for (const auto& g : part)
+        sample_end += g.num_tokens.size();
+      metrics of_part;
+      account(job_.train(
+                at_.step, part,
+                {advantages.begin() + static_cast<std::ptrdiff_t>(sample_begin),
+                 advantages.begin() + static_cast<std::ptrdiff_t>(sample_end)},
+                static_cast<std::uint32_t>(m), rate),
+              of_part);
+      for (const auto& [key, value] : of_part)
+        if (key.starts_with("rollout/"))
+          values[key] = value; // of the first minibatch, see trainer
+        else if (key.ends_with("_max"))
+          sums[key] = std::max(sums[key], value * static_cast<double>(count));
+        else
+          sums[key] += value;
+      begin = end;
+      sample_begin = sample_end;
+    }
+    for (const auto& [key, value] : sums)
+      values[key] = value / static_cast<double>(count);
+    if (auto tokens = sums.find("train/tokens"); tokens != sums.end())
+      values["train/tokens"] = tokens->second;
+    values["train/learning_rate"] = rate;
+  }
+
+  /// Counts skipped updates; ends the run after too many in a row.
+  void account(const trained& result, metrics& values) {
+    for (const auto& [key, value] : result.values)
+      values[key] = value;
+    values["train/policy_version"] = static_cast<double>(result.version);
+    if (result.skipped.empty()) {
+      at_.skipped_in_a_row = 0;
+      ++at_.optimizer_step;
+      return;
+    }
+    ++at_.skipped_in_a_row;
+    ++num_skipped_;
+    values["train/skipped_steps"] = static_cast<double>(num_skipped_);
+    job_.say("step " + std::to_string(at_.step) + ": update skipped ("
+             + std::to_string(at_.skipped_in_a_row)
+             + " in a row): " + result.skipped);
+    if (at_.skipped_in_a_row >= config_.train.max_nonfinite_steps)
+      throw failure(errc::nonfinite_loss,
+                    "step " + std::to_string(at_.step) + ": "
+                      + std::to_string(at_.skipped_in_a_row)
+                      + " updates in a row were skipped (allowed: fewer than "
+                        "train.max_nonfinite_steps = "
+                      + std::to_string(config_.train.max_nonfinite_steps)
+                      + "); the last: " + result.skipped
+                      + ". Lower train.optimizer.learning_rate or look at "
+                        "rollouts.jsonl");
+  }
+
+  /// `when` names the point in the run, for the summary.
+  void evaluate_into(const std::string& when) {
+    const auto values = evaluate(job_, "heldout");
+    for (const auto& [key, value] : values)
+      last_[key] = value;
+    last_["eval/" + when + "_accuracy"] = values.at("eval/heldout_accuracy");
+    job_.log(at_.step, "eval", values);
+  }
+
+  void finish() {
+    if (config_.data.eval)
+      evaluate_into("final");
+    if (saved_step_ != at_.step)
+      save();
+    job_.export_model();
+  }
+
+  void save() {
+    job_.save(at_.step, to_json(at_, step_start_));
+    saved_step_ = at_.step;
+  }
+
+  job& job_;
+  const config::job_config& config_;
+  progress at_;
+  data_position step_start_; ///< where the step that comes next begins
+  std::int64_t saved_step_ = -1;
+  std::int64_t num_skipped_ = 0;
+  metrics last_;
+};
+
+} // namespace
+
+loop_result run_job(job& j) {
+  return run{j}();
+}
+
+metrics evaluate(job& j, std::string_view name) {
+  // Batches of 64 prompts: a request stays far below 64 KiB.
+  constexpr std::size_t batch = 64;
+  const auto start = clock::now();
+  const auto ids = j.take_prompts(
+    "eval", static_cast<std::size_t>(j.config().eval.max_prompts));
+  double correct = 0, reward = 0, tokens = 0;
+  for (std::size_t begin = 0; begin < ids.size(); begin += batch) {
+    const auto end = std::min(ids.size(), begin + batch);
+    metrics ignored;
+    auto groups = j.generate({ids.begin() + static_cast<std::ptrdiff_t>(begin),
+                              ids.begin() + static_cast<std::ptrdiff_t>(end)},
+                             {"eval", 1, j.config().eval.sampling}, ignored);
+    groups = j.grade(std::move(groups), "eval", ignored);
+    for (const auto& g : groups) {
+      correct += g.rewards.at(0) >= 1.0F;
+      reward += g.rewards.at(0);
+      tokens += g.num_tokens.at(0);
+    }
+    j.consume(groups);
+  }
+  const auto n = static_cast<double>(std::max<std::size_t>(1, ids.size()));
+  const std::string prefix = "eval/" + std::string{name};
+  return {{prefix + "_accuracy", correct / n},
+          {prefix + "_reward_mean", reward / n},
+          {prefix + "_prompts", static_cast<double>(ids.size())},
+          {prefix + "_completion_tokens_mean", tokens / n},
+          {"time/eval_s", seconds_since(start)}};
+}
+
+} // namespace troupe::runtime::job_api
