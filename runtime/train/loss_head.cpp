@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/train/loss_head.hpp"
+
+#include "kernels/linear.hpp"
+#include "kernels/softmax.hpp"
+#include "runtime/model/tensor_view.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe::runtime::train {
+
+namespace {
+
+using model::as_const_matrix;
+using model::as_matrix;
+
+/// The buffers of one chunk, made once for all chunks.
+struct chunk_buffers {
+  chunk_buffers(std::int64_t rows, std::int64_t width, std::int64_t vocabulary)
+    : hidden(model::empty_matrix(rows, width)),
+      logits(model::empty_matrix(rows, vocabulary)),
+      log_sum_exp(static_cast<std::size_t>(rows)) {}
+
+  torch::Tensor hidden, logits;
+  std::vector<float> log_sum_exp;
+};
+
+kernels::matrix first_rows(const torch::Tensor& t, std::int64_t count) {
+  auto view = as_matrix(t);
+  view.rows = count;
+  return view;
+}
+
+/// Gathers the chunk's hidden rows and computes its logits.
+void compute_logits(const torch::Tensor& hidden, const torch::Tensor& weight,
+                    std::span<const std::int32_t> rows, chunk_buffers& chunk,
+                    kernels::thread_pool& pool) {
+  const auto from = as_const_matrix(hidden);
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const auto gathered = first_rows(chunk.hidden, count);
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(gathered.row(i), from.row(rows[static_cast<std::size_t>(i)]),
+                static_cast<std::size_t>(from.cols) * sizeof(float));
+  kernels::linear(gathered, as_const_matrix(weight), nullptr,
+                  first_rows(chunk.logits, count), pool);
+}
+
+/// Calls f(begin, rows, targets) for each chunk.
+template <class F>
+void each_chunk(const scored_rows& rows, std::int64_t chunk_tokens, F f) {
+  const auto step = static_cast<std::size_t>(chunk_tokens);
+  for (std::size_t begin = 0; begin < rows.rows.size(); begin += step) {
+    const auto count = std::min(step, rows.rows.size() - begin);
+    f(begin, rows.rows.subspan(begin, count),
+      rows.targets.subspan(begin, count));
+  }
+}
+
+std::int64_t chunk_rows(const scored_rows& rows, std::int64_t chunk_tokens) {
+  return std::min(chunk_tokens, static_cast<std::int64_t>(rows.rows.size()));
+}
+
+} // namespace
+
+std::vector<float> score(const torch::Tensor& hidden,
+                         const torch::Tensor& weight, const scored_rows& rows,
+                         const loss_head_settings& settings,
+                         kernels::thread_pool& pool) {
+  std::vector<float> logprobs(rows.rows.size());
+  chunk_buffers chunk(chunk_rows(rows, settings.chunk_tokens), hidden.size(1),
+                      weight.size(0));
+  each_chunk(
+    rows, settings.chunk_tokens,
+    [&](std::size_t begin, auto chunk_of, auto targets) {
+      compute_logits(hidden, weight, chunk_of, chunk, pool);
+      kernels::token_logprobs(
+        first_rows(chunk.logits, static_cast<std::int64_t>(chunk_of.size())),
+        targets, settings.temperature, logprobs.data() + begin, nullptr,
+        nullptr, pool);
+    });
+  return logprobs;
+}
+
+torch::Tensor backward(const torch::Tensor& hidden, const torch::Tensor& weight,
+                       const scored_rows& rows,
+                       const loss_head_settings& settings,
+                       const loss_function& loss, kernels::thread_pool& pool) {
+  auto gradient = torch::zeros_like(hidden);
+  auto& weight_gradient = weight.mutable_grad();
+  if (!weight_gradient.defined())
+    weight_gradient = torch::zeros_like(weight.detach());
+  const auto size = chunk_rows(rows, settings.chunk_tokens);
+  chunk_buffers chunk(size, hidden.size(1), weight.size(0));
+  const auto hidden_gradient = model::empty_matrix(size, hidden.size(1));
+  std::vector<float> logprobs(static_cast<std::size_t>(size)),
+    entropies(logprobs.size()), coefficients(logprobs.size());
+  each_chunk(
+    rows, settings.chunk_tokens,
+    [&](std::size_t begin, auto chunk_of, auto targets) {
+      const auto n = chunk_of.size();
+      const auto count = static_cast<std::int64_t>(n);
+      compute_logits(hidden, weight, chunk_of, chunk, pool);
+      const auto logits = first_rows(chunk.logits, count);
+      kernels::token_logprobs(logits, targets, settings.temperature,
+                              logprobs.data(), entropies.data(),
+                              chunk.log_sum_exp.data(), pool);
+      loss(begin, {logprobs.data(), n}, {entropies.data(), n},
+           {coefficients.data(), n});
+      kernels::token_logprobs_grad(logits, targets, settings.temperature,
+                                   chunk.log_sum_exp.data(),
+                                   coefficients.data(), pool);
+      const auto of_hidden = first_rows(hidden_gradient, count);
+      kernels::linear_grad_input(logits, as_const_matrix(weight), of_hidden,
+                                 kernels::into::overwrite, pool);
+      kernels::linear_grad_weight(logits, first_rows(chunk.hidden, count),
+                                  as_matrix(weight_gradient), pool);
+      const auto to = as_matrix(gradient);
+      for (std::int64_t i = 0; i < count; ++i)
+        std::memcpy(to.row(chunk_of[static_cast<std::size_t>(i)]),
+                    of_hidden.row(i),
+                    static_cast<std::size_t>(to.cols) * sizeof(float));
+    });
+  return gradient;
+}
+
+} // namespace troupe::runtime::train
