@@ -4,7 +4,8 @@ add_library(troupe_build INTERFACE)
 target_compile_features(troupe_build INTERFACE cxx_std_20)
 target_include_directories(troupe_build INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(troupe_build INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>)
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  -Wno-missing-field-initializers>)
 if(TROUPE_WERROR)
   target_compile_options(troupe_build INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace troupe::runtime::experience {
@@ -18,6 +19,16 @@ enum class finish_reason : std::uint8_t {
   budget,     ///< max_new_tokens reached: truncated
   aborted,
 };
+
+/// Returns the enumerator's name.
+constexpr std::string_view to_string(finish_reason reason) {
+  switch (reason) {
+  case finish_reason::stop_token: return "stop_token";
+  case finish_reason::budget: return "budget";
+  case finish_reason::aborted: return "aborted";
+  }
+  return "unknown";
+}
 
 /// One of the n sequences drawn for a prompt. All columns have one entry a
 /// completion token.
