@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/checkpoint_index.hpp"
+
+#include "actors/actor_base.hpp"
+#include "protocols/checkpoint_machine.hpp"
+#include "runtime/checkpoint/file_io.hpp"
+#include "runtime/checkpoint/manifest.hpp"
+#include "runtime/outputs/run_directory.hpp"
+
+#include <fstream>
+#include <sstream>
+
+namespace troupe::actors {
+
+namespace {
+
+using namespace protocols;
+using runtime::config::deadline;
+using event = checkpoint_machine::event;
+namespace files = runtime::checkpoint;
+
+std::filesystem::path folder_of(const control_context& control) {
+  return control.process.run_directory
+         / std::string{runtime::outputs::layout::checkpoints};
+}
+
+/// What must agree between a checkpoint and the job that continues it.
+std::string job_identity(const control_context& control) {
+  const auto& job = control.config;
+  return "seed=" + std::to_string(job.run.seed)
+         + " algorithm=" + job.train.algorithm
+         + " warmup=" + std::to_string(job.sft_warmup.steps) + " data="
+         + std::filesystem::path{job.data.train.file}.filename().string();
+}
+
+std::string model_identity(const control_context& control) {
+  const auto& m = control.config.model;
+  if (!m.fresh)
+    return "path=" + m.path;
+  return "fresh hidden=" + std::to_string(m.fresh->hidden_size)
+         + " layers=" + std::to_string(m.fresh->num_layers) + " heads="
+         + std::to_string(m.fresh->num_heads) + " mlp=" + m.fresh->mlp;
+}
+
+class checkpoint_index : public actor_base<checkpoint_index_actor> {
+public:
+  checkpoint_index(caf::actor_config& config, control_context& control,
+                   parameter_shard_actor shard)
+    : actor_base(config, control.process,
+                 {"checkpoint_index", "checkpoint_index", "coordinator"}),
+      control_(control), shard_(std::move(shard)) {}
+
+  behavior_type make_behavior() override {
+    started();
+    return {on(&checkpoint_index::on_save), on_continuation()};
+  }
+
+private:
+  using machine = machine_instance<checkpoint_machine>;
+  using writer = files::checkpoint_writer;
+
+  caf::result<saved> on_save(save& request) {
+    auto m = std::make_shared<machine>(make_machine<checkpoint_machine>(
+      "checkpoint/step-" + std::to_string(request.step)));
+    m->facts().num_parts = 2; // the rank's and the coordinator's
+    m->apply(event::save_requested);
+    auto answer = open<saved>();
+    const auto failing = [m, answer](const failure& f) mutable {
+      m->apply(event::write_failed);
+      answer.refuse(f);
+    };
+    run_on(
+      control_.files, "begin_checkpoint",
+      [this, request] {
+        auto w = std::make_shared<writer>(
+          folder_of(control_), static_cast<std::int64_t>(request.step));
+        files::replace_file(w->path() / loop_state_file, request.loop_state);
+        w->add_file(loop_state_file);
+        return w;
+      },
+      [this, m, answer, failing,
+       step = request.step](std::shared_ptr<writer> w) mutable {
+        m->apply(event::part_written);
+        write_rank(m, std::move(w), step, answer, failing);
+      },
+      failing);
+    return answer.result();
+  }
+
+  void write_rank(const std::shared_ptr<machine>& m, std::shared_ptr<writer> w,
+                  std::uint64_t step, open_request<saved> answer,
+                  failure_handler failing) {
+    ask<checkpoint_written>(
+      shard_, "parameter_shard/dp=0/tp=0",
+      write_checkpoint{process_.make_header(), w->path().string()},
+      deadline::save,
+      [this, m, w, step, answer, failing](checkpoint_written& part) mutable {
+        m->apply(event::part_written);
+        run_on(
+          control_.files, "seal_checkpoint",
+          [this, w, part, step] {
+            for (const auto& file : part.files)
+              w->add_file(file);
+            const auto sealed =
+              w->seal({.job_identity = job_identity(control_),
+                       .model_identity = model_identity(control_),
+                       .step = static_cast<std::int64_t>(step),
+                       .policy_version = part.version,
+                       .files = {}});
+            files::retain_newest(folder_of(control_),
+                                 control_.config.run.keep_checkpoints);
+            return sealed.string();
+          },
+          [m, answer, step](const std::string& folder) mutable {
+            m->apply(event::checkpoint_sealed);
+            answer.answer({step, folder});
+          },
+          failing);
+      },
+      failing);
+  }
+
+  control_context& control_;
+  parameter_shard_actor shard_;
+};
+
+} // namespace
+
+resume_point find_resume_point(const control_context& control) {
+  const auto sealed = files::list_sealed(folder_of(control));
+  if (sealed.empty())
+    throw failure(errc::checkpoint_absent,
+                  folder_of(control).string()
+                    + " holds no sealed checkpoint to resume from; start "
+                      "without --resume");
+  const auto& newest = sealed.front();
+  files::require_identity(files::verify(newest.path), newest.path,
+                          job_identity(control), model_identity(control));
+  std::ifstream in{newest.path / loop_state_file};
+  std::ostringstream text;
+  text << in.rdbuf();
+  return {newest.path.string(), newest.step, text.str()};
+}
+
+checkpoint_index_actor
+spawn_checkpoint_index(caf::actor_system& system, control_context& control,
+                       const parameter_shard_actor& shard) {
+  return system.spawn<checkpoint_index>(std::ref(control), shard);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/coordinator.hpp"
+
+#include "actors/actor_base.hpp"
+#include "actors/checkpoint_index.hpp"
+#include "actors/experience_index.hpp"
+#include "actors/prompt_source.hpp"
+#include "actors/reward_pool.hpp"
+#include "protocols/job_machine.hpp"
+#include "protocols/rank_machine.hpp"
+#include "protocols/shutdown_machine.hpp"
+#include "runtime/inspect/last_state.hpp"
+#include "runtime/process/child.hpp"
+
+namespace troupe::actors {
+
+namespace {
+
+using namespace protocols;
+using runtime::config::deadline;
+using job_event = job_machine::event;
+using rank_event = rank_machine::event;
+using phase = shutdown_machine::state;
+using shutdown_event = shutdown_machine::event;
+
+const std::string rank_process = "rank-0";
+
+class coordinator : public actor_base<coordinator_actor> {
+public:
+  coordinator(caf::actor_config& config, coordinator_config settings)
+    : actor_base(config, settings.control.process,
+                 {"coordinator", "coordinator", ""}),
+      settings_(std::move(settings)), control_(settings_.control),
+      job_(make_machine<job_machine>("job")),
+      rank_(make_machine<rank_machine>("job/" + rank_process)),
+      shutdown_(make_machine<shutdown_machine>("shutdown")) {}
+
+  behavior_type make_behavior() override {
+    this->set_down_handler([this](caf::down_msg&) {
+      if (!is_rank_ended_)
+        rank_lost("its connection ended");
+    });
+    started();
+    return {on(&coordinator::on_join),
+            on(&coordinator::on_open),
+            on(&coordinator::on_close),
+            on(&coordinator::on_process_exited),
+            on(&coordinator::on_signal),
+            on(&coordinator::on_address),
+            on_continuation()};
+  }
+
+private:
+  // -- opening ----------------------------------------------------------------
+
+  caf::result<job_opened> on_open(open_job&) {
+    opening_ = open<job_opened>();
+    job_.apply(job_event::placement_began);
+    job_.apply(job_event::placed);
+    ask<process_started>(
+      settings_.host_agent, "host agent",
+      start_process{process_.make_header(), rank_process, address_},
+      deadline::spawn, [](process_started&) {},
+      [this](const failure& f) { job_failed(f); });
+    this->delayed_send(
+      address(), process_.patience(deadline::spawn),
+      continuation{"join_deadline",
+                   std::make_shared<std::function<void()>>([this] {
+                     if (rank_.state() == rank_machine::state::spawned)
+                       job_failed({errc::deadline_exceeded,
+                                   rank_process + " has not joined in time; "
+                                     + last_state("is late")});
+                   })});
+    return opening_->result();
+  }
+
+  caf::result<joined> on_join(join& request) {
+    if (request.process != rank_process)
+      throw failure(errc::epoch_stale,
+                    "no process '" + request.process + "' belongs to this job");
+    rank_.apply(rank_event::join_accepted);
+    supervisor_ = caf::actor_cast<rank_supervisor_actor>(request.supervisor);
+    this->monitor(supervisor_);
+    ask<placed>(
+      supervisor_, rank_process,
+      place{process_.make_header(), settings_.resume_from},
+      deadline::load_model,
+      [this](placed& p) {
+        rank_.apply(rank_event::placed);
+        job_.apply(job_event::ranks_joined);
+        open_done(p);
+      },
+      [this](const failure& f) { job_failed(f); });
+    return joined{process_.epoch.load()};
+  }
+
+  void open_done(const placed& p) {
+    auto& system = this->system();
+    rollout_ = caf::actor_cast<rollout_actor>(p.rollout);
+    prompts_ = spawn_prompt_source(system, control_);
+    experience_ = spawn_experience_index(system, control_);
+    rewards_ = spawn_reward_pool(system, control_);
+    checkpoints_ = spawn_checkpoint_index(
+      system, control_, caf::actor_cast<parameter_shard_actor>(p.shard));
+    const auto plain = [](const auto& handle) {
+      return caf::actor_cast<caf::strong_actor_ptr>(handle);
+    };
+    opening_->answer({p.rollout, p.trainer, p.shard, plain(prompts_),
+                      plain(experience_), plain(rewards_), plain(checkpoints_),
+                      process_.epoch.load(), p.num_parameters, p.version,
+                      settings_.loop_state});
+    opening_.reset();
+  }
+
+  // -- signals, losses --------------------------------------------------------
+
+  void on_signal(signalled& s) {
+    if (s.count >= 2) {
+      abort(failure(errc::aborted, "aborted by the operator (signal "
+                                     + std::to_string(s.number) + ", twice)"));
+      return;
+    }
+    job_.apply(job_event::drain_requested);
+    settings_.link.request_stop();
+    if (rollout_)
+      ask<drained>(
+        rollout_, "rollout/dp=0/tp=0", drain{process_.make_header()},
+        deadline::drain, [](drained&) {},
+        [this](const failure& f) { note(f); });
+  }
+
+  void on_process_exited(process_exited& e) {
+    if (e.process != rank_process)
+      return; // workers: the reward pool replaces them
+    const auto status = runtime::process::decode_wait_status(e.status);
+    if (shutdown_.state() == phase::s9) {
+      if (!status.is_clean()) // the job is done: a fault in its teardown only
+        note({errc::process_lost,
+              last_state("ended in the teardown with "
+                         + runtime::process::to_string(status))});
+      acknowledge();
+      return;
+    }
+    rank_lost(status.signal
+                ? "was killed by " + runtime::process::to_string(status)
+                : "ended with " + runtime::process::to_string(status));
+  }
+
+  void rank_lost(const std::string& what_happened) {
+    if (std::exchange(is_rank_ended_, true))
+      return;
+    rank_.apply(rank_event::process_lost);
+    const failure why(errc::process_lost, last_state(what_happened));
+    if (shutdown_.state() != phase::idle)
+      shutdown_.apply(shutdown_event::peer_lost);
+    job_failed(why);
+  }
+
+  [[nodiscard]] std::string last_state(const std::string& what_happened) const {
+    return runtime::inspect::describe_last_state(process_.run_directory,
+                                                 rank_process, what_happened);
+  }
+
+  void abort(const failure& why) {
+    job_.apply(job_event::abort_requested);
+    shutdown_.apply(shutdown_event::abort_requested);
+    end(why);
+  }
+
+  void job_failed(const failure& why) {
+    if (!job_.is_terminal() && job_.state() != job_machine::state::closing)
+      job_.apply(job_event::failure_reported);
+    end(note(why));
+  }
+
+  /// Every wait on the job ends with this; the launcher ends what is left.
+  void end(const failure& why) {
+    settings_.link.end(why);
+    if (opening_)
+      opening_->refuse(why);
+    opening_.reset();
+    if (closing_)
+      closing_->answer({static_cast<std::uint16_t>(why.code()), why.chain()});
+    closing_.reset();
+  }
+
+  // -- ordered shutdown (OPERATIONS F.7) --------------------------------------
+
+  caf::result<job_closed> on_close(close_job& request) {
+    closing_ = open<job_closed>();
+    const auto answer = closing_->result();
+    if (request.code != 0)
+      job_.apply(job_event::failure_reported);
+    else
+      job_.apply(job_event::loop_finished);
+    shutdown_.facts().num_members = 1;
+    shutdown_.apply(shutdown_event::shutdown_requested);
+    run_phase();
+    return answer;
+  }
+
+  /// One more member has acknowledged the phase; with one rank, the last.
+  void acknowledge() {
+    const auto before = shutdown_.state();
+    shutdown_.apply(shutdown_event::phase_acked);
+    if (shutdown_.state() != before)
+      run_phase();
+  }
+
+  void run_phase() {
+    const auto late = [this](const failure& f) {
+      note(f);
+      shutdown_.apply(shutdown_event::deadline_expired);
+      end({errc::deadline_exceeded, "teardown: " + std::string{f.what()}});
+    };
+    const auto head = process_.make_header();
+    switch (shutdown_.state()) {
+    case phase::s1: acknowledge(); break; // the loop has ended: no admission
+    case phase::s2:
+      ask<gate_closed>(
+        supervisor_, rank_process, close_gate{head}, deadline::control,
+        [this](gate_closed& g) {
+          fence_ = g.last_started_unit;
+          rank_.apply(rank_event::drain_requested);
+          acknowledge();
+        },
+        late);
+      break;
+    case phase::s3:
+      ask<fenced>(
+        supervisor_, rank_process, run_to{head, fence_}, deadline::fence,
+        [this](fenced&) {
+          rank_.apply(rank_event::fence_reached);
+          acknowledge();
+        },
+        late);
+      break;
+    case phase::s4:
+      ask<released>(
+        supervisor_, rank_process, release{head}, deadline::control,
+        [this](released&) {
+          rank_.apply(rank_event::release_requested);
+          acknowledge();
+        },
+        late);
+      break;
+    case phase::s5: // no communicators with one rank
+    case phase::s6: // no CPU groups
+    case phase::s7: // no rendezvous store
+      acknowledge();
+      break;
+    case phase::s8: stop_own_actors(); break;
+    case phase::s9:
+      is_rank_ended_ = true; // its end is expected from here on
+      ask<stopped>(
+        supervisor_, rank_process, stop{head}, deadline::control,
+        [this](stopped&) { rank_.apply(rank_event::stop_requested); }, late);
+      this->delayed_send(
+        address(), process_.patience(deadline::control),
+        continuation{
+          "exit_deadline",
+          std::make_shared<std::function<void()>>([this, late] {
+            if (shutdown_.state() == phase::s9)
+              late({errc::deadline_exceeded, rank_process + " has not ended"});
+          })});
+      break;
+    case phase::done: shutdown_done(); break;
+    default: break;
+    }
+  }
+
+  /// Reverse order of spawning; nobody asks them anything any more.
+  void stop_own_actors() {
+    this->send_exit(checkpoints_, caf::exit_reason::user_shutdown);
+    this->send_exit(rewards_, caf::exit_reason::user_shutdown);
+    this->send_exit(experience_, caf::exit_reason::user_shutdown);
+    this->send_exit(prompts_, caf::exit_reason::user_shutdown);
+    acknowledge();
+  }
+
+  void shutdown_done() {
+    ask<stopped>(
+      settings_.host_agent, "host agent", stop{process_.make_header()},
+      deadline::control,
+      [this](stopped&) {
+        job_.apply(job_event::shutdown_finished);
+        closing_->answer({0, {}});
+        closing_.reset();
+      },
+      [this](const failure& f) { end(f); });
+  }
+
+  void on_address(know_address& a) { address_ = a.address; }
+
+  coordinator_config settings_;
+  control_context& control_;
+  machine_instance<job_machine> job_;
+  machine_instance<rank_machine> rank_;
+  machine_instance<shutdown_machine> shutdown_;
+
+  // -- the rank ---------------------------------------------------------------
+  std::string address_; ///< where ranks reach us
+  rank_supervisor_actor supervisor_;
+  rollout_actor rollout_;
+  bool is_rank_ended_ = false;
+  std::uint64_t fence_ = 0;
+
+  // -- children, in order of spawning -----------------------------------------
+  prompt_source_actor prompts_;
+  experience_index_actor experience_;
+  reward_pool_actor rewards_;
+  checkpoint_index_actor checkpoints_;
+
+  std::optional<open_request<job_opened>> opening_;
+  std::optional<open_request<job_closed>> closing_;
+};
+
+} // namespace
+
+coordinator_actor spawn_coordinator(caf::actor_system& system,
+                                    coordinator_config config) {
+  return system.spawn<coordinator>(std::move(config));
+}
+
+void set_address(const coordinator_actor& coordinator,
+                 const std::string& address) {
+  caf::anon_send(coordinator, know_address{address});
+}
+
+} // namespace troupe::actors

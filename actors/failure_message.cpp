@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/failure_message.hpp"
+
+#include <caf/exit_reason.hpp>
+#include <caf/message.hpp>
+#include <caf/sec.hpp>
+#include <caf/string_algorithms.hpp>
+
+#include <cstdint>
+
+namespace troupe::actors {
+
+using protocols::errc;
+using protocols::failure;
+
+namespace {
+
+const caf::atom_value category = caf::atom("troupe");
+
+} // namespace
+
+caf::error to_error(const failure& what) {
+  // In rising order of nearness; the text of a cause holds no line end of its
+  // own beside those of a traceback, so the chain travels as one text.
+  return caf::error{
+    1, category,
+    caf::make_message(static_cast<std::uint16_t>(what.code()), what.chain())};
+}
+
+failure to_failure(const caf::error& e, std::string_view asked) {
+  const std::string who{asked};
+  if (e.category() == category) {
+    if (e.context().match_elements<std::uint16_t, std::string>())
+      return {static_cast<errc>(e.context().get_as<std::uint16_t>(0)),
+              e.context().get_as<std::string>(1)};
+    return {errc::internal, who + ": an error without its text"};
+  }
+  if (e.category() == caf::atom("system")) {
+    const auto code = static_cast<caf::sec>(e.code());
+    if (code == caf::sec::request_timeout)
+      return {errc::deadline_exceeded, who + ": no answer within the deadline"};
+    return {errc::peer_gone, who + ": " + caf::to_string(code)};
+  }
+  if (e.category() == caf::atom("exit"))
+    return {errc::peer_gone,
+            who + ": ended ("
+              + caf::to_string(static_cast<caf::exit_reason>(e.code())) + ")"};
+  return {errc::internal, who + ": error " + std::to_string(e.code())};
+}
+
+failure to_failure(const std::exception& e) {
+  if (const auto* known = dynamic_cast<const failure*>(&e))
+    return *known;
+  return {errc::internal, e.what()};
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Failures on their way between actors: the one place that knows how a
+// caf::error carries one.
+#pragma once
+
+#include "protocols/failure.hpp"
+
+#include <caf/error.hpp>
+
+#include <string_view>
+
+namespace troupe::actors {
+
+caf::error to_error(const protocols::failure& what);
+
+/// Returns the failure, or one for an error of CAF itself; `asked` says who was
+/// asked for what, for time-outs and losses.
+protocols::failure to_failure(const caf::error& e, std::string_view asked);
+
+/// Returns the failure behind an exception of any kind.
+protocols::failure to_failure(const std::exception& e);
+
+} // namespace troupe::actors

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/job_commands.hpp"
+
+#include "actors/memory_plan.hpp"
+#include "protocols/failure.hpp"
+#include "runtime/config/read_job.hpp"
+#include "runtime/inspect/last_state.hpp"
+#include "runtime/outputs/run_directory.hpp"
+#include "runtime/process/launcher.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+namespace troupe::actors {
+
+namespace {
+
+using protocols::errc;
+using protocols::failure;
+using runtime::config::job_config;
+namespace outputs = runtime::outputs;
+
+/// Writes resolved.yaml and runs the job's processes.
+int launch(const outputs::run_directory& directory, const job_config& job,
+           const std::string& task, bool is_resuming) {
+  directory.write_resolved(runtime::config::write_resolved(job));
+  runtime::process::launcher_options options;
+  options.coordinator_argv = {
+    std::filesystem::read_symlink("/proc/self/exe").string(), "coordinator",
+    directory.path().string(), task};
+  if (is_resuming)
+    options.coordinator_argv.emplace_back("resume");
+  options.describe = [](const std::filesystem::path& run_directory,
+                        const std::string& process) {
+    return runtime::inspect::describe_last_state(run_directory, process);
+  };
+  return runtime::process::run_launcher(options);
+}
+
+/// A run directory for a command that leaves nothing behind.
+class scratch_directory {
+public:
+  scratch_directory() {
+    std::string pattern =
+      (std::filesystem::temp_directory_path() / "troupe-XXXXXX").string();
+    if (!::mkdtemp(pattern.data()))
+      throw failure(errc::io_failed, "no scratch folder " + pattern);
+    path_ = pattern;
+  }
+  scratch_directory(const scratch_directory&) = delete;
+  scratch_directory& operator=(const scratch_directory&) = delete;
+  ~scratch_directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+private:
+  std::filesystem::path path_;
+};
+
+/// JSON is YAML, and quotes what it must.
+int launch_tool(const nlohmann::json& job_text, const std::string& task,
+                const std::vector<std::string>& overrides,
+                const scratch_directory& scratch) {
+  const auto job = runtime::config::read_job_text(
+    job_text.dump(), std::filesystem::current_path() / "command line",
+    overrides);
+  const auto directory = outputs::run_directory::open(
+    scratch.path() / "run", outputs::open_mode::fresh);
+  return launch(directory, job, task, false);
+}
+
+/// The prompts of the command as JSONL, where the job's rows come from.
+std::string write_prompts(const generate_arguments& a,
+                          const std::filesystem::path& folder) {
+  if (!a.file.empty() && a.file != "-")
+    return std::filesystem::absolute(a.file).string();
+  const auto path = folder / "prompts.jsonl";
+  std::ofstream out{path};
+  if (a.file == "-")
+    out << std::cin.rdbuf();
+  else
+    out << nlohmann::json{{"prompt", a.prompt}, {"answer", ""}}.dump() << '\n';
+  return path.string();
+}
+
+} // namespace
+
+int run_job_command(const run_arguments& a) {
+  const auto job = runtime::config::read_job(a.file, a.overrides);
+  if (a.is_dry) {
+    std::cout << runtime::config::write_resolved(job);
+    print_plan(job, std::cout);
+    return 0;
+  }
+  const auto directory = outputs::run_directory::open(
+    job.run.directory,
+    a.is_resuming ? outputs::open_mode::resume : outputs::open_mode::fresh);
+  return launch(directory, job, "run", a.is_resuming);
+}
+
+int generate_command(const generate_arguments& a) {
+  if (a.prompt.empty() && a.file.empty())
+    throw failure(errc::config_missing_key,
+                  "troupe generate: give --prompt TEXT or --file JSONL");
+  const scratch_directory scratch;
+  return launch_tool(
+    {{"run",
+      {{"directory", (scratch.path() / "run").string()}, {"seed", a.seed}}},
+     {"model", {{"path", std::filesystem::absolute(a.model).string()}}},
+     {"data",
+      {{"train", {{"file", write_prompts(a, scratch.path())}}},
+       {"shuffle", false}}},
+     {"rollout",
+      {{"max_prompt_tokens", 4096},
+       {"sampling",
+        {{"max_new_tokens", a.max_new_tokens},
+         {"temperature", a.temperature},
+         {"top_p", a.top_p},
+         {"top_k", a.top_k}}}}},
+     {"train", {{"algorithm", "grpo"}, {"steps", 1}}}},
+    "generate", a.overrides, scratch);
+}
+
+int eval_command(const eval_arguments& a) {
+  const scratch_directory scratch;
+  const auto run = (scratch.path() / "run").string();
+  if (!a.file.empty()) {
+    auto overrides = a.overrides;
+    overrides.push_back("run.directory=" + run);
+    auto job = runtime::config::read_job(a.file, overrides);
+    if (!job.data.eval)
+      throw failure(errc::config_missing_key,
+                    a.file
+                      + ": data.eval is not set; add data.eval.file, or "
+                        "use --model and --data");
+    const auto own = runtime::config::read_job(a.file, a.overrides);
+    const auto trained = std::filesystem::path{own.run.directory}
+                         / std::string{outputs::layout::final_model};
+    if (!a.model.empty())
+      job.model.path = std::filesystem::absolute(a.model).string();
+    else if (std::filesystem::exists(trained))
+      job.model.path = trained.string();
+    if (!a.model.empty() || std::filesystem::exists(trained)) {
+      job.model.fresh.reset();
+      job.model.tokenizer.clear();
+    }
+    const auto directory =
+      outputs::run_directory::open(run, outputs::open_mode::fresh);
+    return launch(directory, job, "eval", false);
+  }
+  if (a.model.empty() || a.data.empty())
+    throw failure(errc::config_missing_key,
+                  "troupe eval: give JOB.yaml, or --model DIR and --data FILE");
+  const auto data = std::filesystem::absolute(a.data).string();
+  return launch_tool(
+    {{"run", {{"directory", run}}},
+     {"model", {{"path", std::filesystem::absolute(a.model).string()}}},
+     {"data", {{"train", {{"file", data}}}, {"eval", {{"file", data}}}}},
+     {"train", {{"algorithm", "grpo"}, {"steps", 1}}}},
+    "eval", a.overrides, scratch);
+}
+
+} // namespace troupe::actors

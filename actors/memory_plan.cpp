@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/memory_plan.hpp"
+
+#include "runtime/model/decoder_config.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <ostream>
+
+namespace troupe::actors {
+
+namespace {
+
+using runtime::model::decoder_config;
+
+decoder_config shape_of(const runtime::config::job_config& job) {
+  if (!job.model.fresh)
+    return runtime::model::read_decoder_config(job.model.path);
+  const auto& f = *job.model.fresh;
+  decoder_config out;
+  out.vocab_size =
+    runtime::tokenizer::tokenizer::load(job.model.tokenizer).vocab_size();
+  out.hidden_size = f.hidden_size;
+  out.intermediate_size = f.intermediate_size;
+  out.num_layers = f.num_layers;
+  out.num_heads = f.num_heads;
+  out.num_kv_heads = f.num_kv_heads;
+  out.head_width = f.hidden_size / f.num_heads;
+  out.tie_embeddings = f.tie_embeddings;
+  return out;
+}
+
+/// Of the built-in modules; a plug-in's own are not known here.
+std::int64_t num_parameters(const decoder_config& c) {
+  const auto attention =
+    c.hidden_size * c.head_width * (2 * c.num_heads + 2 * c.num_kv_heads);
+  const auto layer =
+    attention + 3 * c.hidden_size * c.intermediate_size + 2 * c.hidden_size;
+  return c.vocab_size * c.hidden_size * (c.tie_embeddings ? 1 : 2)
+         + c.num_layers * layer + c.hidden_size;
+}
+
+void print_row(std::ostream& out, const char* what, double bytes) {
+  char line[96];
+  std::snprintf(line, sizeof line, "  %-28s %9.1f MiB\n", what,
+                bytes / (1 << 20));
+  out << line;
+}
+
+} // namespace
+
+void print_plan(const runtime::config::job_config& job, std::ostream& out) {
+  const auto shape = shape_of(job);
+  const auto n = num_parameters(shape);
+  const double weights = 4.0 * static_cast<double>(n);
+  const auto slots =
+    std::min<std::int64_t>(job.rollout.slots, job.train.prompts_per_step
+                                                * job.train.samples_per_prompt);
+  const double cache =
+    2.0 * 4.0 * static_cast<double>(shape.num_layers * slots)
+    * static_cast<double>(job.rollout.max_prompt_tokens
+                          + job.rollout.sampling.max_new_tokens)
+    * static_cast<double>(shape.num_kv_heads * shape.head_width);
+  const double logits = 4.0 * static_cast<double>(shape.vocab_size)
+                        * static_cast<double>(job.train.logit_chunk_tokens);
+  const bool has_reference =
+    job.train.algorithm == "grpo" && job.train.kl_coefficient > 0;
+  out << "\nplacement: 1 host, 1 rank on cpu (trainer, rollout, parameter "
+         "shard and cache owner share its weights)\nmemory of rank-0, at "
+         "most, activations not counted ("
+      << n << " parameters):\n";
+  print_row(out, "weights", weights);
+  print_row(out, "gradients", weights);
+  print_row(out, "optimizer moments", 2 * weights);
+  if (has_reference)
+    print_row(out, "reference weights", weights);
+  print_row(out, "KV cache", cache);
+  print_row(out, "logits of one chunk", logits);
+  print_row(out, "sum", (has_reference ? 5 : 4) * weights + cache + logits);
+}
+
+} // namespace troupe::actors

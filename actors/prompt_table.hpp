@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The job's rows, tokenised when asked for: what the prompt source counts
+// through, what ranks pull, and what people read. Everything that can be wrong
+// with the data is found when it is loaded, before step 0.
+#pragma once
+
+#include "protocols/ids.hpp"
+#include "runtime/config/job_config.hpp"
+#include "runtime/data/dataset.hpp"
+#include "runtime/experience/rollout_group.hpp"
+#include "runtime/tokenizer/tokenizer.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace troupe::actors {
+
+/// Thread: any; one at a time inside.
+class prompt_table {
+public:
+  /// `eos`: ends an answer that is trained on; nothing if the model has none.
+  /// Errors: data_*, prompt_too_long (count and first ten), tokenizer_*.
+  prompt_table(const runtime::config::job_config& job,
+               std::optional<std::int32_t> eos);
+
+  /// Rows of the training data.
+  [[nodiscard]] std::size_t num_rows() const;
+
+  /// The next rows of the training data.
+  std::vector<protocols::group_id> take(std::size_t count);
+
+  /// The first rows of the held-out data, at most `count`.
+  [[nodiscard]] std::vector<protocols::group_id>
+  held_out(std::size_t count) const;
+
+  [[nodiscard]] runtime::data::data_position position() const;
+  void seek(std::uint32_t data_pass, std::uint32_t position);
+
+  /// A row as ranks get it: prompt ids, and the answer's ids with `eos` as the
+  /// completion of one sample. `split`: "eval" is the held-out data, anything
+  /// else the training data. Errors: invalid_request for an unknown row.
+  [[nodiscard]] runtime::experience::rollout_group
+  row(std::string_view split, const protocols::group_id& id) const;
+
+  /// The same as text.
+  [[nodiscard]] runtime::data::prompt_row
+  text(std::string_view split, const protocols::group_id& id) const;
+
+  [[nodiscard]] const runtime::tokenizer::tokenizer& words() const {
+    return words_;
+  }
+
+  /// A line on kept and dropped rows for each file.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+
+private:
+  [[nodiscard]] runtime::data::dataset& of(std::string_view split) const;
+
+  runtime::tokenizer::tokenizer words_;
+  std::optional<std::int32_t> eos_;
+  mutable std::mutex mutex_;
+  mutable std::optional<runtime::data::dataset> train_, eval_;
+  std::vector<std::string> notes_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "actors/reward_pool.hpp"
+
+#include "actors/actor_base.hpp"
+#include "runtime/experience/group_codec.hpp"
+#include "runtime/process/worker_pool.hpp"
+#include "runtime/reward/grader.hpp"
+
+#include <limits>
+
+namespace troupe::actors {
+
+namespace {
+
+using namespace protocols;
+using runtime::config::deadline;
+using runtime::experience::rollout_group;
+namespace workers = runtime::process;
+
+constexpr std::size_t max_group_bytes = std::size_t{1} << 30;
+/// An error's text in a message; the whole is in the worker's log.
+constexpr std::size_t max_error_chars = 400;
+
+class reward_pool : public actor_base<reward_pool_actor> {
+public:
+  reward_pool(caf::actor_config& config, control_context& control)
+    : actor_base(config, control.process,
+                 {"reward_pool", "reward_pool", "coordinator"}),
+      control_(control) {
+    const auto& reward = control.config.reward;
+    if (reward.kind != "python") {
+      grader_ = runtime::reward::make_grader(reward.kind);
+      return;
+    }
+    workers::worker_pool_options options;
+    options.num_workers = static_cast<int>(reward.workers);
+    options.functions = {reward.python};
+    options.python = reward.interpreter;
+    workers_ = std::make_unique<workers::worker_pool>(
+      options, workers::start_by_launcher(control.launcher));
+  }
+
+  behavior_type make_behavior() override {
+    started();
+    return {on(&reward_pool::on_grade), on_continuation()};
+  }
+
+  void on_exit() override {
+    workers_.reset();
+    actor_base::on_exit();
+  }
+
+private:
+  /// One request on its way: groups are pulled one after another.
+  struct job {
+    grade request;
+    open_request<graded> answer;
+    graded reply;
+    std::size_t next = 0;
+  };
+
+  caf::result<graded> on_grade(grade& request) {
+    auto j = std::make_shared<job>(job{request, open<graded>(), {}});
+    const auto answer = j->answer.result();
+    next_group(j);
+    return answer;
+  }
+
+  void next_group(const std::shared_ptr<job>& j) {
+    if (j->next == j->request.ids.size()) {
+      j->answer.answer(std::move(j->reply));
+      return;
+    }
+    const auto key = runtime::experience::encode_key(
+      {j->request.ids[j->next], process_.epoch.load()});
+    control_.data_plane->fetch_async(
+      runtime::experience::service_group, key, max_group_bytes,
+      process_.patience(deadline::experience),
+      [this, self = address(), j](runtime::transport::fetch_result got) {
+        auto shared =
+          std::make_shared<runtime::transport::fetch_result>(std::move(got));
+        come_back(self, "group_pulled", [this, j, shared] {
+          if (shared->error) {
+            j->answer.refuse(*shared->error);
+            return;
+          }
+          try {
+            grade_group(j, runtime::experience::decode_group(shared->payload));
+          } catch (const std::exception& e) {
+            j->answer.refuse(to_failure(e));
+          }
+        });
+      });
+  }
+
+  void grade_group(const std::shared_ptr<job>& j, const rollout_group& group) {
+    std::vector<std::string> texts;
+    for (const auto& s : group.samples)
+      texts.push_back(control_.prompts.words().decode(
+        s.completion_ids, runtime::tokenizer::special_tokens::skip));
+    control_.texts.put(group.id, texts);
+    const auto row = control_.prompts.text(j->request.split, group.id);
+    if (grader_) {
+      std::vector<workers::grade_result> results;
+      for (const auto& text : texts)
+        results.push_back(
+          {.reward = static_cast<double>(grader_->grade(text, row.answer))});
+      group_done(j, group.id, results);
+      return;
+    }
+    workers::grade_request call;
+    call.function = control_.config.reward.python;
+    call.columns["answers"].assign(texts.size(), row.answer);
+    call.columns["prompts"].assign(texts.size(), row.prompt);
+    call.completions = std::move(texts);
+    const auto patience = std::chrono::milliseconds{static_cast<std::int64_t>(
+      control_.config.reward.timeout_s * 1000 * process_.deadline_scale)};
+    workers_->grade(std::move(call), patience,
+                    [this, self = address(), j, id = group.id](
+                      std::vector<workers::grade_result> results) {
+                      come_back(self, "graded_by_worker",
+                                [this, j, id, results = std::move(results)] {
+                                  group_done(j, id, results);
+                                });
+                    });
+  }
+
+  void group_done(const std::shared_ptr<job>& j, const group_id& id,
+                  const std::vector<workers::grade_result>& results) {
+    graded_group made{id, {}, {}};
+    for (const auto& r : results) {
+      made.errors.emplace_back();
+      if (r.reward) {
+        made.rewards.emplace_back(*r.reward);
+        continue;
+      }
+      const failure why(r.code, r.error);
+      note(why);
+      if (control_.config.reward.on_error == "stop") {
+        j->answer.refuse(failure(errc::reward_failed,
+                                 "group " + to_string(id)
+                                   + ": the reward failed and "
+                                     "reward.on_error is stop",
+                                 why));
+        return;
+      }
+      ++j->reply.num_failed;
+      made.errors.back() = r.error.substr(0, max_error_chars);
+      made.rewards.emplace_back(control_.config.reward.on_error == "drop"
+                                  ? std::numeric_limits<double>::quiet_NaN()
+                                  : 0.0);
+    }
+    j->reply.groups.push_back(std::move(made));
+    ++j->next;
+    next_group(j);
+  }
+
+  control_context& control_;
+  std::unique_ptr<runtime::reward::grader> grader_;
+  std::unique_ptr<workers::worker_pool> workers_;
+};
+
+} // namespace
+
+reward_pool_actor spawn_reward_pool(caf::actor_system& system,
+                                    control_context& control) {
+  return system.spawn<reward_pool>(std::ref(control));
+}
+
+} // namespace troupe::actors

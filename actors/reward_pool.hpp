@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Role: turns completions into rewards: pulls the ids of a group from the
+// process that made it, decodes them, and grades the texts here (built-in) or
+// in workers (a user's function).
+// Owner: coordinator. Peers: the loop, workers below their keepers.
+// Blocking: never; texts arrive on the transport's thread, grades on the
+// pool's.
+// Failure: a worker's loss costs its samples, which are counted and named;
+// reward.on_error decides what they become.
+#pragma once
+
+#include "actors/control_context.hpp"
+#include "protocols/interfaces.hpp"
+
+#include <caf/actor_system.hpp>
+
+namespace troupe::actors {
+
+protocols::reward_pool_actor spawn_reward_pool(caf::actor_system& system,
+                                               control_context& control);
+
+} // namespace troupe::actors
