@@ -30,6 +30,9 @@ using std::chrono::milliseconds;
 
 constexpr auto flush_deadline = milliseconds{1'000};
 
+/// Fits into a packet however JSON escapes it.
+constexpr std::size_t max_cause_bytes = 8192;
+
 struct pending_spawn {
   std::string name;
   clock::time_point deadline;
@@ -289,7 +292,9 @@ void launcher_client::kill(const std::string& name, int signal) {
 }
 
 void launcher_client::report(int code, const std::string& cause) {
-  impl_->enqueue({{"type", "report"}, {"code", code}, {"cause", cause}});
+  impl_->enqueue({{"type", "report"},
+                  {"code", code},
+                  {"cause", cause.substr(0, max_cause_bytes)}});
 }
 
 } // namespace troupe::runtime::process
