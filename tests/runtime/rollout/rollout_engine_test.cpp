@@ -218,6 +218,7 @@ TEST_CASE("abort ends a group in every phase and leaves the others alone") {
 TEST_CASE("an abort while half of a group is queued keeps what has ended") {
   engine_fixture f(1);
   f.model.script = stop_after({}, 4);
+  f.engine.on_weights_changed(7);
   f.engine.submit(make_request(0, 4, 3, 3));
   f.engine.decode_quantum(5, f.go_on); // the second sample has two tokens
 
@@ -229,6 +230,7 @@ TEST_CASE("an abort while half of a group is queued keeps what has ended") {
   CHECK(group.samples[1].completion_ids.size() == 2);
   CHECK(group.samples[2].finish == finish_reason::aborted);
   CHECK(group.samples[2].completion_ids.empty());
+  CHECK(group.samples[2].min_policy_version == 7);
   CHECK(f.engine.num_unfinished_samples() == 0);
   CHECK(f.engine.decode_quantum(1, f.go_on).end == quantum_end::idle);
 }
