@@ -49,6 +49,10 @@ struct text {
   }
 };
 
+struct no_interruption {
+  void operator()() const {}
+};
+
 /// A value with one writer and any number of readers in other processes: a
 /// seqlock over four copies. A reader starts over only if four publications
 /// complete while it copies, and a writer that was frozen or killed half-way
@@ -62,26 +66,36 @@ class published {
   static constexpr std::size_t num_words = sizeof(T) / 8, num_copies = 4;
 
 public:
-  void publish(const T& value) {
+  /// `midway` is called in the midst of the copy: a test reads there.
+  template <class F = no_interruption>
+  void publish(const T& value, F midway = {}) {
     const auto next = count_.load(std::memory_order_relaxed) + 1;
     auto& to = copies_[next % num_copies];
     std::array<std::uint64_t, num_words> from;
     std::memcpy(from.data(), &value, sizeof(T));
     // Whoever sees a word of this copy must see the count before it, too.
     std::atomic_thread_fence(std::memory_order_release);
-    for (std::size_t i = 0; i < num_words; ++i)
+    for (std::size_t i = 0; i < num_words; ++i) {
+      if (i == num_words / 2)
+        midway();
       to[i].store(from[i], std::memory_order_relaxed);
+    }
     count_.store(next, std::memory_order_release);
   }
 
-  /// Returns false when the writer was faster, time and again.
-  bool read(T& value) const {
+  /// Returns false when the writer was faster, time and again. `midway` is
+  /// called in the midst of each copy: a test publishes there.
+  template <class F = no_interruption>
+  bool read(T& value, F midway = {}) const {
     std::array<std::uint64_t, num_words> into;
     for (int i = 0; i < 1000; ++i) {
       const auto before = count_.load(std::memory_order_acquire);
       const auto& from = copies_[before % num_copies];
-      for (std::size_t w = 0; w < num_words; ++w)
+      for (std::size_t w = 0; w < num_words; ++w) {
+        if (w == num_words / 2)
+          midway();
         into[w] = from[w].load(std::memory_order_relaxed);
+      }
       std::atomic_thread_fence(std::memory_order_acquire);
       // The writer enters this copy again after publishing the three others.
       if (count_.load(std::memory_order_relaxed) - before < num_copies - 1) {
@@ -164,29 +178,38 @@ struct card_block {
 inline constexpr std::size_t file_bytes =
   sizeof(file_header) + cards_per_file * sizeof(card_block);
 
-/// Appends to the ring; one writer at a time.
-inline void append(card_block& block, const event_data& value) {
+/// Appends to the ring; one writer at a time. `midway` as above.
+template <class F = no_interruption>
+void append(card_block& block, const event_data& value, F midway = {}) {
   const auto index = block.num_events.load(std::memory_order_relaxed);
   auto& entry = block.events[index % ring_size];
   std::array<std::uint64_t, sizeof(event_data) / 8> from;
   std::memcpy(from.data(), &value, sizeof value);
   entry.number.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
-  for (std::size_t i = 0; i < from.size(); ++i)
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (i == from.size() / 2)
+      midway();
     entry.words[i].store(from[i], std::memory_order_relaxed);
+  }
   entry.number.store(index + 1, std::memory_order_release);
   block.num_events.store(index + 1, std::memory_order_release);
 }
 
-/// Returns false if event `index` is gone, or is being overwritten.
-inline bool read_event(const card_block& block, std::uint64_t index,
-                       event_data& value) {
+/// Returns false if event `index` is gone, or is being overwritten. `midway` as
+/// above.
+template <class F = no_interruption>
+bool read_event(const card_block& block, std::uint64_t index, event_data& value,
+                F midway = {}) {
   const auto& entry = block.events[index % ring_size];
   if (entry.number.load(std::memory_order_acquire) != index + 1)
     return false;
   std::array<std::uint64_t, sizeof(event_data) / 8> into;
-  for (std::size_t i = 0; i < into.size(); ++i)
+  for (std::size_t i = 0; i < into.size(); ++i) {
+    if (i == into.size() / 2)
+      midway();
     into[i] = entry.words[i].load(std::memory_order_relaxed);
+  }
   std::atomic_thread_fence(std::memory_order_acquire);
   if (entry.number.load(std::memory_order_relaxed) != index + 1)
     return false;

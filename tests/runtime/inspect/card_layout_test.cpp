@@ -79,36 +79,89 @@ TEST_CASE("a reader beside a hammering writer sees whole values in order") {
   CHECK(num_older == 0);
 }
 
-TEST_CASE("the same reader without the check does see torn values") {
-  // Shows that the writer above is fast enough to be caught: a plain copy of a
-  // block that is written word by word is torn sooner or later.
-  auto words = std::make_unique<std::array<layout::word, 64>>();
-  const hammer writer{[&](auto i) {
-    for (auto& w : *words)
-      w.store(i, std::memory_order_relaxed);
-  }};
+TEST_CASE("a reader in whose copy the writer publishes starts over in time") {
+  layout::published<sample> block{};
+  block.publish(sample::of(1));
+  std::uint64_t next = 1;
+  int num_copies = 0;
+  int num_publications = 0;
+  const auto interrupt = [&] {
+    if (++num_copies == 1)
+      for (int i = 0; i < num_publications; ++i)
+        block.publish(sample::of(++next));
+  };
+  sample value{};
 
-  bool is_torn = false;
-  for (long i = 0; i < 200'000'000 && !is_torn; ++i)
-    is_torn = (*words)[0].load(std::memory_order_relaxed)
-              != (*words)[63].load(std::memory_order_relaxed);
+  SUBCASE("two leave its copy alone") {
+    num_publications = 2;
+    REQUIRE(block.read(value, interrupt));
+    CHECK(num_copies == 1);
+    CHECK(value.words.front() == 1);
+  }
+  SUBCASE("three: the fourth may be writing into it already") {
+    num_publications = 3;
+    REQUIRE(block.read(value, interrupt));
+    CHECK(num_copies == 2);
+    CHECK(value.words.front() == 4);
+  }
+  SUBCASE("four: a whole round is not taken for no change") {
+    num_publications = 4;
+    REQUIRE(block.read(value, interrupt));
+    CHECK(num_copies == 2);
+    CHECK(value.words.front() == 5);
+  }
+  CHECK(value.is_whole());
+}
 
-  CHECK(is_torn);
+TEST_CASE("a reader that never gets through says so") {
+  layout::published<sample> block{};
+  std::uint64_t next = 0;
+  sample value{};
+  CHECK_FALSE(block.read(value, [&] {
+    for (int i = 0; i < 3; ++i)
+      block.publish(sample::of(++next));
+  }));
+}
+
+TEST_CASE("an event that is overwritten while it is read is not given out") {
+  auto block = std::make_unique<layout::card_block>();
+  layout::append(*block, event_of(1));
+  layout::event_data data{};
+  CHECK(layout::read_event(*block, 0, data));
+
+  CHECK_FALSE(layout::read_event(*block, 0, data, [&] {
+    for (std::uint64_t i = 2; i <= layout::ring_size + 1; ++i)
+      layout::append(*block, event_of(i));
+  }));
+  CHECK_FALSE(layout::read_event(*block, 0, data));
+  CHECK(layout::read_event(*block, 1, data));
 }
 
 TEST_CASE("a writer that stops half-way leaves the last whole value") {
-  auto block = std::make_unique<layout::published<sample>>();
-  block->publish(sample::of(7));
+  layout::published<sample> block{};
+  for (std::uint64_t i = 1; i <= 9; ++i)
+    block.publish(sample::of(i), [&] {
+      sample value{};
+      REQUIRE(block.read(value));
+      CHECK(value.is_whole());
+      CHECK(value.words.front() == i - 1);
+    });
+}
 
-  // The bytes of the next copy, half written and never published.
-  auto* bytes = reinterpret_cast<unsigned char*>(block.get());
-  std::fill_n(bytes + sizeof(std::uint64_t) + 2 * sizeof(sample),
-              sizeof(sample) / 2, static_cast<unsigned char>(0xff));
+TEST_CASE("an event that is half written is not given out, the others are") {
+  auto block = std::make_unique<layout::card_block>();
+  for (std::uint64_t i = 1; i <= layout::ring_size; ++i)
+    layout::append(*block, event_of(i));
+  layout::event_data data{};
+  CHECK(layout::read_event(*block, 0, data));
 
-  sample value{};
-  REQUIRE(block->read(value));
-  CHECK(value.is_whole());
-  CHECK(value.words.front() == 7);
+  layout::append(*block, event_of(layout::ring_size + 1), [&] {
+    CHECK_FALSE(layout::read_event(*block, 0, data));
+    CHECK_FALSE(layout::read_event(*block, layout::ring_size, data));
+    CHECK(layout::read_event(*block, 1, data));
+  });
+
+  CHECK(layout::read_event(*block, layout::ring_size, data));
 }
 
 TEST_CASE("a reader of the event ring sees whole entries only") {
