@@ -53,9 +53,12 @@ void print_head(const std::vector<process_view>& processes,
                 const std::filesystem::path& run_dir, std::ostream& out) {
   std::map<std::string, int> lives;
   std::string run_id;
+  std::int64_t newest = 0; // a resumed job leaves the files of earlier runs
   for (const auto& process : processes) {
-    if (!process.unreadable)
+    if (process.start_realtime_ns > newest) {
+      newest = process.start_realtime_ns;
       run_id = process.run_id;
+    }
     ++lives[process.unreadable ? "unreadable"
                                : std::string{to_string(process.life)}];
   }
