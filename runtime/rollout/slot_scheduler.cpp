@@ -157,14 +157,13 @@ bool slot_scheduler::has_prompt(const slot& s,
          && s.num_cached >= group.num_prompt_tokens();
 }
 
-/// True if the prompt's rows are there, or a sibling that came earlier is about
-/// to compute them.
+/// True if a sibling that came earlier has the prompt's rows or is about to
+/// compute them. (One that has left has handed them on: see pick_free_slot.)
 bool slot_scheduler::waits_for_sibling(const slot& s) const {
   if (sharing_ == prompt_sharing::off || has_prompt(s, *s.group))
     return false;
   return std::any_of(slots_.begin(), slots_.end(), [&](const slot& other) {
-    return has_prompt(other, *s.group)
-           || (other.group == s.group && other.admission < s.admission);
+    return other.group == s.group && other.admission < s.admission;
   });
 }
 
@@ -223,13 +222,10 @@ std::int64_t slot_scheduler::drop_cached() {
   std::int64_t num_samples = 0;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     auto& s = slots_[i];
-    if (s.group != nullptr) {
-      s.group->prompt_hidden.clear();
-      num_samples += s.num_cached > 0;
-    }
+    const bool is_taken = s.group != nullptr;
+    num_samples += is_taken && s.num_cached > 0;
     s.num_cached = 0;
-    s.cached_serial = s.group != nullptr ? s.group->serial : 0;
-    if (s.group != nullptr)
+    if (is_taken)
       apply(static_cast<std::int64_t>(i), slot_machine::event::cache_dropped);
   }
   return num_samples;

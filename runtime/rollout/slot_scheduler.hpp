@@ -32,8 +32,8 @@ struct active_group {
   std::uint64_t serial = 0; ///< never used twice, never 0
   std::vector<experience::sample> samples;
   std::int64_t num_unfinished = 0;
-  /// [D], of the last prompt token; empty until computed, and after each
-  /// change of the weights.
+  /// [D], of the last prompt token, as its KV row was last computed; kept if
+  /// there are siblings to share it.
   std::vector<float> prompt_hidden;
 
   [[nodiscard]] std::int64_t num_prompt_tokens() const {
