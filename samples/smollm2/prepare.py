@@ -26,6 +26,21 @@ OTHER_NAMES = {
     "output_norm.weight": "model.norm.weight",
     "output.weight": "lm_head.weight"}
 
+# The task: sums and differences, asked for without words around the number.
+TASK = "chain_sum"
+TASK_OPTIONS = {"min_terms": 2, "max_terms": 2,
+                "min_digits": 1, "max_digits": 2}
+SYSTEM = "You answer with a number only."
+SEED = 7
+NUM_DRAWN = 2000  # some questions come twice and are kept once
+NUM_EVAL = 200
+
+
+def ask(question):
+    """Returns reasoning-gym's question in fewer words."""
+    term = question.split(":")[-1].strip().removesuffix("=").strip()
+    return f"What is {term}? Answer with the number only."
+
 
 def open_gguf():
     """Returns the package's GGUF, opened, and its key-value pairs."""
@@ -136,3 +151,45 @@ def write_tokenizer(keys, folder):
         "bos_token": token("bos"), "eos_token": token("eos"),
         "pad_token": token("padding"), "unk_token": token("unknown"),
         "chat_template": keys["tokenizer.chat_template"]})
+
+
+def render(template, question):
+    """Renders one user message as transformers' apply_chat_template does."""
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True,
+                                                lstrip_blocks=True)
+    messages = [{"role": "system", "content": SYSTEM},
+                {"role": "user", "content": question}]
+    return environment.from_string(template).render(
+        messages=messages, add_generation_prompt=True)
+
+
+def write_prompts(template, folder):
+    """Writes rows of the task; no held-out question is a training one."""
+    import reasoning_gym
+    rows = {}
+    for item in reasoning_gym.create_dataset(
+            TASK, size=NUM_DRAWN, seed=SEED, **TASK_OPTIONS):
+        prompt = render(template, ask(item["question"]))
+        rows.setdefault(prompt, item["answer"])
+    rows = [{"prompt": p, "answer": a} for p, a in rows.items()]
+    for name, part in [("eval.jsonl", rows[:NUM_EVAL]),
+                       ("train.jsonl", rows[NUM_EVAL:])]:
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in part)
+        (folder / name).write_text("".join(lines), encoding="utf-8")
+        print(f"{folder / name}: {len(part)} rows")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    folder = parser.parse_args().folder
+    (folder / "model").mkdir(parents=True, exist_ok=True)
+    reader, keys = open_gguf()
+    write_model(reader, keys, folder / "model")
+    write_tokenizer(keys, folder / "model")
+    write_prompts(keys["tokenizer.chat_template"], folder)
+
+
+if __name__ == "__main__":
+    main()

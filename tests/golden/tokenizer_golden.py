@@ -15,20 +15,10 @@ import sys
 import tempfile
 import unicodedata
 
+import venv_of_tests as venv
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-VENV = pathlib.Path(os.environ.get(
-    "XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "troupe/venv"
-SKIPPED = 77
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<pad>", "<eos>"]
-
-
-def enter_venv():
-    python = VENV / "bin/python"
-    if not python.exists():
-        print(f"skipped: no {python}; tests/run.sh makes it")
-        sys.exit(SKIPPED)
-    if pathlib.Path(sys.prefix).resolve() != VENV.resolve():
-        os.execv(python, [str(python), *sys.argv])
 
 
 def make_texts(rng):
@@ -87,7 +77,7 @@ def compare(probe, folder):
     requests += make_id_lists(rng, reference.get_vocab_size())
     lines = "".join(json.dumps(request) + "\n" for request in requests)
     done = subprocess.run([probe, str(folder)], input=lines, text=True,
-                          encoding="utf-8", stdout=subprocess.PIPE, timeout=100,
+                          encoding="utf-8", stdout=subprocess.PIPE, timeout=280,
                           check=True)
     answers = done.stdout.split("\n")[:-1]
     assert len(answers) == len(requests), (len(answers), len(requests))
@@ -112,7 +102,7 @@ def compare(probe, folder):
 
 
 def main():
-    enter_venv()
+    venv.enter()
     probe, kind = sys.argv[1:]
     if kind == "addition":
         sys.exit(not compare(probe, ROOT / "samples/addition"))
