@@ -56,7 +56,7 @@ std::string declarations(const machine_description& machine) {
   std::string out = "#ifndef N_" + n + "\n#define N_" + n + " 1\n#endif\n";
   std::string separator = "mtype:" + n + "_states = { ";
   for (auto s : machine.states) {
-    out += separator + n + "_is_" + std::string{s};
+    out += separator + n + "_in_" + std::string{s};
     separator = ", ";
   }
   out += " }\n";
@@ -66,7 +66,7 @@ std::string declarations(const machine_description& machine) {
     separator = ", ";
   }
   out += " }\nmtype:" + n + "_states " + n + "_state[N_" + n + "] = " + n
-         + "_is_" + std::string{machine.initial} + ";\n";
+         + "_in_" + std::string{machine.initial} + ";\n";
   for (const auto& f : machine.fields)
     out += "byte " + n + '_' + std::string{f.name} + "[N_" + n
            + "] = " + std::string{f.promela} + ";\n";
@@ -74,14 +74,14 @@ std::string declarations(const machine_description& machine) {
     if (x == "none" || !find(machine.updates, x).empty())
       continue;
     const auto macro = "do_" + n + '_' + std::string{x};
-    out += "#ifndef " + macro + "\n#define " + macro + "(who_) skip\n#endif\n";
+    out += "#ifndef " + macro + "\n#define " + macro + "(who_)\n#endif\n";
   }
   return out;
 }
 
 std::string condition(const std::string& n, std::string_view state,
                       std::string_view event) {
-  return "  :: " + n + "_state[who_] == " + n + "_is_" + std::string{state}
+  return "  :: " + n + "_state[who_] == " + n + "_in_" + std::string{state}
          + " && what_ == " + n + "_on_" + std::string{event};
 }
 
@@ -127,10 +127,10 @@ std::string promela(const machine_description& machine) {
     for (auto x : e.effects)
       if (const auto u = find(machine.updates, x); !u.empty())
         out += bound(machine, u) + "; ";
-    out += n + "_state[who_] = " + n + "_is_" + std::string{e.to} + "; ";
+    out += n + "_state[who_] = " + n + "_in_" + std::string{e.to} + "; ";
     for (auto x : e.effects)
       if (find(machine.updates, x).empty())
-        out += "do_" + n + '_' + std::string{x} + "(who_); ";
+        out += "do_" + n + '_' + std::string{x} + "(who_) ";
     out += "outcome_ = move_\n";
   }
   for (const auto& r : machine.refusals)

@@ -3,7 +3,8 @@
 // A rank process: joins, loads its part of the model, works, and is taken down
 // in the order of the shutdown. The rank supervisor owns it; `lost` is set by
 // the coordinator, which keeps a copy. What the rank does while it is ready is
-// in the machines of its actors.
+// in the machines of its actors. A request that is ignored is acknowledged all
+// the same.
 #pragma once
 
 #include "protocols/machine.hpp"

@@ -3,6 +3,12 @@
 // The rollout of a rank: what it may do with the weights that it was told of.
 // Slots have their own machine, memory is the cache owner's, and the decode
 // graph gets a machine of its own.
+//
+// View and lease are asked for before generate_requested or resume_requested
+// is applied. While the answer is out the owner applies no other request, but
+// does apply notices of the shard, which were sent before the answer. When view
+// and lease have come it asks again whether they are needed, and gives them
+// back if not. tests/checks/models/weights.pml is the proof.
 #pragma once
 
 #include "protocols/machine.hpp"

@@ -3,10 +3,13 @@
 // The ordered shutdown (OPERATIONS F.7), owned by the coordinator. A phase ends
 // when every member has acknowledged it; a missing acknowledgement, a loss or
 // the operator turns it into an abort, which is decided once and never taken
-// back. The owner keeps the set of members that are missing, so a repeated
-// acknowledgement, one of an earlier phase, and an earlier phase's timer never
-// become events. The coordinator is a member, so a phase waits for at least
-// one. A process that exits with status 0 in s9 has acknowledged.
+// back. The coordinator is a member, so a phase waits for at least one.
+//
+// The owner keeps the set of members that are missing. No events are: a
+// repeated acknowledgement, one of an earlier phase, an earlier phase's timer,
+// and, while aborting, the loss of a member that is not missing. An exit with
+// status 0 acknowledges s9; it counts as well if an abort came in between.
+// num_members is lowered first when a process is lost or has ended.
 #pragma once
 
 #include "protocols/machine.hpp"
@@ -61,7 +64,7 @@ struct shutdown_machine {
 
   struct data {
     std::uint16_t num_acks_missing = 0;
-    std::uint16_t num_members = 1; ///< the owner's, lowered when one is lost
+    std::uint16_t num_members = 1; ///< the owner's: that have not ended
   };
 
   static constexpr state initial = state::idle;

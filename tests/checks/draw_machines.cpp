@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <utility>
 
 namespace {
 
@@ -80,31 +81,24 @@ int draw_all(bool is_check, const std::filesystem::path& folder) {
   return ok ? 0 : 1;
 }
 
-/// Changes the rows that leave `from` on `event`: dropped rows are decided by
-/// `ignore`, others lead elsewhere. Returns false if there is none.
+/// Changes a row: `to FROM EVENT GUARD STATE` leads elsewhere, `without FROM
+/// EVENT GUARD EFFECT` leaves an effect out. Returns false if nothing changed.
 bool spoil(machine_description& machine,
            const std::vector<std::string_view>& how) {
-  std::size_t num_changed = 0;
-  const auto matches = [&](const machine_edge& e) {
-    return e.from == how[1] && e.event == how[2];
-  };
-  if (how[0] == "drop") {
-    num_changed = std::erase_if(machine.edges, matches);
-    machine.refusals.push_back({how[1], how[2], verdict::ignore, "spoiled"});
-  } else {
-    for (auto& e : machine.edges)
-      if (matches(e) && e.to != e.from) {
-        e.to = how[3];
-        ++num_changed;
-      }
-  }
-  return num_changed > 0;
+  for (auto& e : machine.edges)
+    if (e.from == how[1] && e.event == how[2] && e.guard == how[3]) {
+      if (how[0] == "without")
+        return std::erase(e.effects, how[4]) > 0;
+      return has_state(machine, how[4])
+             && std::exchange(e.to, how[4]) != how[4];
+    }
+  return false;
 }
 
 int print_promela(const std::vector<std::string_view>& words) {
   std::vector<machine_description> wanted;
   std::size_t i = 0;
-  for (; i < words.size() && words[i] != "drop" && words[i] != "to"; ++i) {
+  for (; i < words.size() && words[i] != "without" && words[i] != "to"; ++i) {
     const auto* machine = find_machine(words[i]);
     if (!machine) {
       std::cerr << "no machine '" << words[i] << "'\n";
@@ -115,8 +109,7 @@ int print_promela(const std::vector<std::string_view>& words) {
   if (i < words.size()) {
     const std::vector<std::string_view> how{
       words.begin() + static_cast<std::ptrdiff_t>(i), words.end()};
-    if (how.size() != (how[0] == "drop" ? 3u : 4u)
-        || !spoil(wanted.back(), how)) {
+    if (how.size() != 5 || !spoil(wanted.back(), how)) {
       std::cerr << "nothing to change\n";
       return 2;
     }
@@ -135,12 +128,6 @@ int main(int argc, char** argv) {
     return draw_all(words[0] == "check", words[1]);
   if (words.size() > 1 && words[0] == "promela")
     return print_promela({words.begin() + 1, words.end()});
-  if (words.size() == 1 && words[0] == "names") {
-    for (const auto& machine : machines())
-      std::cout << machine.name << '\n';
-    return 0;
-  }
-  std::cerr << "usage: draw_machines check|write DIR | promela MACHINE... | "
-               "names\n";
+  std::cerr << "usage: draw_machines check|write DIR | promela MACHINE...\n";
   return 2;
 }

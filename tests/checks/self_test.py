@@ -49,6 +49,9 @@ class checks(unittest.TestCase):
                   "// sleep_for is not used\n", "a_test.cpp:2: 'sleep_for'")
         self.rule("sleep", "tests/actors/a_test.cpp", "{ sleep(1); }",
                   'const char* s = "sleep(1)";', "'sleep('")
+        self.rule("sleep", "tests/runtime/b_test.cpp",
+                  'auto s = R"(x)"; void f() { usleep(1); }',
+                  'auto s = R"py(\ntime.sleep(9))py";', "'usleep'")
         self.rule("todo", "actors/a.cpp", "// TO" + "DO: later\n",
                   "// TO" + "DO(#12): drop with CAF 1.x\n", "names no issue")
         self.rule("float", "protocols/a.hpp", "double x;\n",

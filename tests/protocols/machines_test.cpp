@@ -78,8 +78,8 @@ TEST_CASE("Promela names the instance's variables") {
                   "[who_])")
         != std::string::npos);
   CHECK(text.find("cache_num_leases[who_] = cache_num_leases[who_] + 1; "
-                  "cache_state[who_] = cache_is_held; "
-                  "do_cache_map_pages(who_); ")
+                  "cache_state[who_] = cache_in_held; "
+                  "do_cache_map_pages(who_) ")
         != std::string::npos);
 }
 
