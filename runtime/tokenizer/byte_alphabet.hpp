@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GPT-2's way of writing bytes as printable characters: tokenizer.json spells
-// tokens in it, as in "Ġthe" for " the".
+// tokens in it, as in "\u0120the" for " the".
 //
 // Source: openai/gpt-2, src/encoder.py, bytes_to_unicode. Differs: nothing.
 #pragma once

@@ -15,7 +15,7 @@ def compile_alone(compiler, root, header, flags):
     run = subprocess.run(
         [compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
          "-I", root, *flags, "-include", header, "-x", "c++", os.devnull],
-        cwd=root, capture_output=True, text=True, timeout=60)
+        cwd=root, capture_output=True, text=True, timeout=300)
     if run.returncode == 0:
         return []
     return [f"{header}: does not compile alone\n{run.stderr[:600]}"]

@@ -22,6 +22,7 @@ OURS = set(ALLOWED) | {"tests", "samples"}
 TORCH = ("torch/", "ATen/", "c10/")
 # Values of CAF that are no actors may be used by the runtime.
 CAF_VALUES = {"caf/error.hpp", "caf/expected.hpp"}
+CAF_HEADERS = {"messages.hpp", "message_types.hpp", "interfaces.hpp"}
 CODE = {".hpp", ".cpp", ".cu", ".cuh"}
 
 
@@ -41,9 +42,9 @@ def refusal(path, target):
         return f"{folder}/ knows no LibTorch"
     if first != "caf" or folder == "actors" or target in CAF_VALUES:
         return None
-    if folder == "protocols" and "messages" in path.name:
+    if folder == "protocols" and path.name in CAF_HEADERS:
         return None
-    return "CAF only in actors/ and in protocols/*messages*"
+    return "CAF only in actors/ and in the message headers of protocols/"
 
 
 def direction(root):

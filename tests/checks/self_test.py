@@ -42,8 +42,10 @@ class checks(unittest.TestCase):
 
     def test_text_rules(self):
         self.rule("spdx", "runtime/a.cpp", "int a;\n", SPDX, "a.cpp:1: no 'SPDX")
-        self.rule("ascii", "kernels/a.hpp", "// caf\u00e9\n", "// cafe\n",
-                  "a.hpp:1: not ASCII")
+        self.rule("ascii", "kernels/a.hpp", 'auto s = "";  // "caf\u00e9"\n',
+                  'auto s = "caf\u00e9";  // cafe\n', "a.hpp:1: not ASCII")
+        self.rule("ascii", "tests/a.py", 's = 1  # caf\u00e9\n',
+                  's = "caf\u00e9"  # cafe\n', "a.py:1: not ASCII")
         self.rule("sleep", "tests/runtime/a_test.cpp",
                   "void f() {\n  std::this_thread::sleep_for(1s); }",
                   "// sleep_for is not used\n", "a_test.cpp:2: 'sleep_for'")
@@ -54,8 +56,9 @@ class checks(unittest.TestCase):
                   'auto s = R"py(\ntime.sleep(9))py";', "'usleep'")
         self.rule("todo", "actors/a.cpp", "// TO" + "DO: later\n",
                   "// TO" + "DO(#12): drop with CAF 1.x\n", "names no issue")
-        self.rule("float", "protocols/a.hpp", "double x;\n",
-                  "// no double here\n", "a.hpp:1: 'double' in protocols/")
+        self.rule("float", "protocols/a.hpp", "int a;\ndouble x;\n",
+                  "// no double here\nreal(double v) : b(std::bit_cast<u>(v)) {}",
+                  "a.hpp:2: 'double': a floating type")
         self.rule("size", "tests/golden/a.bin", b"x" * 500001, b"x" * 500000,
                   "500001 bytes")
 
@@ -72,7 +75,7 @@ class checks(unittest.TestCase):
                         "include_direction.py", ".")
         self.expect({"actors/a.cpp": '#include "runtime/b.hpp"',
                      "runtime/c.cpp": "#include <caf/error.hpp>",
-                     "protocols/x_messages.hpp": "#include <caf/all.hpp>"}, "",
+                     "protocols/messages.hpp": "#include <caf/all.hpp>"}, "",
                     "include_direction.py", ".")
 
     def test_libtorch_is_followed_through_headers(self):
