@@ -8,7 +8,7 @@ import json
 import pathlib
 import sys
 
-BARS = " ▁▂▃▄▅▆▇█"
+BARS = " \u2581\u2582\u2583\u2584\u2585\u2586\u2587\u2588"
 
 
 def records(path):

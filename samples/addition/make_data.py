@@ -12,7 +12,7 @@ import json
 import pathlib
 
 NUM_EVAL = 500
-NUM_TRAIN = 4000
+NUM_TRAIN = 9000
 
 
 def rank(pair):
