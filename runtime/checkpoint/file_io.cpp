@@ -49,7 +49,8 @@ mapped_file::mapped_file(const std::filesystem::path& path) {
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0)
     return;
-  void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd(), 0);
+  void* start =
+    ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.fd(), 0);
   if (start == MAP_FAILED)
     throw_errno("map", path);
   bytes_ = {static_cast<const std::byte*>(start), size};

@@ -31,7 +31,9 @@ private:
   int fd_ = -1;
 };
 
-/// A whole file mapped for reading; empty files map to nothing.
+/// A whole file mapped privately; empty files map to nothing. The memory is
+/// writable: a page that is written to is copied and the file stays as it is
+/// (weights are trained where they were mapped).
 class mapped_file {
 public:
   /// Errors: io_failed.

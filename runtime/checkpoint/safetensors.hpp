@@ -57,7 +57,8 @@ struct tensor_view {
 class safetensors_reader {
 public:
   /// Maps the files and checks their headers: length, JSON, dtypes, shapes,
-  /// offsets within the file, without overlap or hole.
+  /// offsets within the file, without overlap or hole. The memory is private
+  /// and writable (mapped_file).
   /// Errors: model_unreadable, naming file and tensor.
   static safetensors_reader open(const std::filesystem::path& file_or_folder);
 
