@@ -2,11 +2,15 @@
 #include "actors/actor_job.hpp"
 
 #include "actors/actor_base.hpp"
+#include "actors/real.hpp"
 #include "protocols/group_machine.hpp"
 #include "runtime/outputs/run_directory.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <numeric>
 
 namespace troupe::actors {
@@ -36,8 +40,8 @@ public:
 
 sampling to_message(const runtime::config::sampling_block& s) {
   sampling out;
-  out.temperature = real{s.temperature};
-  out.top_p = real{s.top_p};
+  out.temperature = to_real(s.temperature);
+  out.top_p = to_real(s.top_p);
   out.top_k = static_cast<std::uint32_t>(s.top_k);
   out.max_new_tokens = static_cast<std::uint32_t>(s.max_new_tokens);
   out.min_new_tokens = static_cast<std::uint32_t>(s.min_new_tokens);
@@ -72,6 +76,14 @@ void describe_completions(const std::vector<group>& groups,
   values["rollout/truncated_fraction"] = truncated / std::max(1.0, samples);
   values["rollout/prompt_tokens_mean"] =
     prompt / std::max<double>(1, static_cast<double>(groups.size()));
+}
+
+/// Returns the resident memory of a process, 0 if it is gone.
+double resident_bytes(const std::string& pid) {
+  std::ifstream in{"/proc/" + pid + "/statm"};
+  double total = 0, resident = 0;
+  in >> total >> resident;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
 void describe_rewards(const std::vector<group>& groups, api::metrics& values) {
@@ -113,6 +125,7 @@ struct actor_job::impl {
   checkpoint_index_actor checkpoints;
 
   policy_version version = 0;
+  std::int32_t rank_pid = 0;
   std::string last_checkpoint, final_model;
   std::int64_t last_saved_step = -1;
 
@@ -176,7 +189,7 @@ struct actor_job::impl {
     version = reply.version;
     api::trained out{reply.version, {}, reply.skipped};
     for (const auto& m : reply.metrics)
-      out.values[m.key] = m.value.value();
+      out.values[m.key] = value_of(m.value);
     return out;
   }
 };
@@ -210,6 +223,7 @@ api::job_info actor_job::open() {
   s.rewards = caf::actor_cast<reward_pool_actor>(reply.rewards);
   s.checkpoints = caf::actor_cast<checkpoint_index_actor>(reply.checkpoints);
   s.version = reply.version;
+  s.rank_pid = reply.rank_pid;
   return {reply.num_parameters, reply.version, reply.loop_state,
           s.resumed_step};
 }
@@ -272,8 +286,8 @@ std::vector<group> actor_job::grade(std::vector<group> groups,
   for (std::size_t i = 0; i < groups.size(); ++i) {
     bool is_whole = true;
     for (const auto& r : reply.groups.at(i).rewards) {
-      groups[i].rewards.push_back(static_cast<float>(r.value()));
-      is_whole = is_whole && !std::isnan(r.value());
+      groups[i].rewards.push_back(static_cast<float>(value_of(r)));
+      is_whole = is_whole && !std::isnan(value_of(r));
       ++num_samples;
     }
     (is_whole ? graded_ids : dropped_ids).push_back(groups[i].id);
@@ -307,9 +321,9 @@ api::trained actor_job::train(std::int64_t step,
   request.step = static_cast<std::uint64_t>(step);
   request.ids = ids;
   for (const float a : advantages)
-    request.advantages.emplace_back(a);
+    request.advantages.push_back(to_real(a));
   request.minibatch = minibatch;
-  request.learning_rate = real{learning_rate};
+  request.learning_rate = to_real(learning_rate);
   request.version = s.version;
   auto reply = s.call<trained>(s.trainer, "trainer", request, deadline::train);
   s.move_groups_by(ids, group_event::step_finished);
@@ -326,7 +340,7 @@ api::trained actor_job::train_supervised(std::int64_t step,
                                               ? training_stage::warmup
                                               : training_stage::main);
   request.ids = rows;
-  request.learning_rate = real{learning_rate};
+  request.learning_rate = to_real(learning_rate);
   request.version = s.version;
   auto reply = s.call<trained>(s.trainer, "trainer", request, deadline::train);
   return s.to_result(reply);
@@ -387,6 +401,12 @@ void actor_job::log(std::int64_t step, std::string_view stage,
                                        : runtime::outputs::stage::train;
   for (const auto& [key, value] : values)
     record.metrics.push_back({key, value});
+  if (stage != "eval") {
+    record.metrics.push_back(
+      {"memory/coordinator_rss_bytes", resident_bytes("self")});
+    record.metrics.push_back(
+      {"memory/rank-0_rss_bytes", resident_bytes(std::to_string(s.rank_pid))});
+  }
   s.outputs->metrics.write(record);
   s.outputs->tensorboard.write(record);
   const auto find = [&](const char* key) -> std::optional<double> {

@@ -37,8 +37,14 @@ public:
 
   behavior_type make_behavior() override {
     this->set_down_handler([this](caf::down_msg&) {
-      if (!is_rank_ended_)
-        rank_lost("its connection ended");
+      // The launcher knows better how it ended, and says so at once.
+      this->delayed_send(
+        address(), std::chrono::seconds{1},
+        continuation{"rank_down",
+                     std::make_shared<std::function<void()>>([this] {
+                       if (!is_rank_ended_)
+                         rank_lost("closed its connection");
+                     })});
     });
     started();
     return {on(&coordinator::on_join),
@@ -48,6 +54,12 @@ public:
             on(&coordinator::on_signal),
             on(&coordinator::on_address),
             on_continuation()};
+  }
+
+  /// However it ends, its children end with it.
+  void on_exit() override {
+    stop_children();
+    actor_base::on_exit();
   }
 
 private:
@@ -60,7 +72,7 @@ private:
     ask<process_started>(
       settings_.host_agent, "host agent",
       start_process{process_.make_header(), rank_process, address_},
-      deadline::spawn, [](process_started&) {},
+      deadline::spawn, [this](process_started& p) { rank_pid_ = p.pid; },
       [this](const failure& f) { job_failed(f); });
     this->delayed_send(
       address(), process_.patience(deadline::spawn),
@@ -81,6 +93,12 @@ private:
     rank_.apply(rank_event::join_accepted);
     supervisor_ = caf::actor_cast<rank_supervisor_actor>(request.supervisor);
     this->monitor(supervisor_);
+    // After the reply: the rank hears that it has joined before it loads.
+    come_back(address(), "place_rank", [this] { place_rank(); });
+    return joined{process_.epoch.load()};
+  }
+
+  void place_rank() {
     ask<placed>(
       supervisor_, rank_process,
       place{process_.make_header(), settings_.resume_from},
@@ -91,7 +109,6 @@ private:
         open_done(p);
       },
       [this](const failure& f) { job_failed(f); });
-    return joined{process_.epoch.load()};
   }
 
   void open_done(const placed& p) {
@@ -107,8 +124,8 @@ private:
     };
     opening_->answer({p.rollout, p.trainer, p.shard, plain(prompts_),
                       plain(experience_), plain(rewards_), plain(checkpoints_),
-                      process_.epoch.load(), p.num_parameters, p.version,
-                      settings_.loop_state});
+                      process_.epoch.load(), rank_pid_, p.num_parameters,
+                      p.version, settings_.loop_state});
     opening_.reset();
   }
 
@@ -271,11 +288,18 @@ private:
 
   /// Reverse order of spawning; nobody asks them anything any more.
   void stop_own_actors() {
-    this->send_exit(checkpoints_, caf::exit_reason::user_shutdown);
-    this->send_exit(rewards_, caf::exit_reason::user_shutdown);
-    this->send_exit(experience_, caf::exit_reason::user_shutdown);
-    this->send_exit(prompts_, caf::exit_reason::user_shutdown);
+    stop_children();
     acknowledge();
+  }
+
+  void stop_children() {
+    if (!prompts_)
+      return; // not opened
+    const auto reason = caf::exit_reason::user_shutdown;
+    this->send_exit(checkpoints_, reason);
+    this->send_exit(rewards_, reason);
+    this->send_exit(experience_, reason);
+    this->send_exit(prompts_, reason);
   }
 
   void shutdown_done() {
@@ -300,6 +324,7 @@ private:
 
   // -- the rank ---------------------------------------------------------------
   std::string address_; ///< where ranks reach us
+  std::int32_t rank_pid_ = 0;
   rank_supervisor_actor supervisor_;
   rollout_actor rollout_;
   bool is_rank_ended_ = false;

@@ -134,7 +134,10 @@ private:
     const auto start = clock::now();
     start_ = start;
     context_.cards->set_process_state("loading");
-    prompt_table prompts{job_, eos_of(job_)};
+    prompt_table prompts{job_, eos_of(job_),
+                         options_.task == coordinator_task::generate
+                           ? answer_use::ignored
+                           : answer_use::graded};
     completion_texts texts;
     process::work_queue files{"files", 64};
     const bool trains = options_.task == coordinator_task::run;
@@ -276,6 +279,10 @@ private:
       how.code == 0 ? how.status : how.cause.substr(0, how.cause.find('\n'));
     summary_.causes = how.causes;
     summary_.warnings = how.warnings;
+    summary_.metrics["control/largest_message_bytes"] =
+      static_cast<double>(context_.largest_message_bytes.load());
+    summary_.metrics["control/messages"] =
+      static_cast<double>(context_.num_messages.load());
     summary_.wall_seconds =
       std::chrono::duration<double>(clock::now() - start_).count();
     try {

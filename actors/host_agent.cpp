@@ -58,7 +58,7 @@ private:
     spawn.argv = {
       program,         process_.run_directory.string(), request.process,
       request.address, process_.cards->run_id(),        control_.mode};
-    spawn.environment = {"OMP_WAIT_POLICY=passive"};
+    spawn.environment = {"OMP_WAIT_POLICY=passive", "OMP_NUM_THREADS=1"};
     spawn.fds = {{pair.theirs.get(), rank_transport_fd}};
     auto answer = open<process_started>();
     control_.launcher.spawn(

@@ -109,6 +109,12 @@ int generate_command(const generate_arguments& a) {
     throw failure(errc::config_missing_key,
                   "troupe generate: give --prompt TEXT or --file JSONL");
   const scratch_directory scratch;
+  nlohmann::json sampling{{"max_new_tokens", a.max_new_tokens},
+                          {"temperature", a.temperature}};
+  if (a.top_p != 1)
+    sampling["top_p"] = a.top_p;
+  if (a.top_k != 0)
+    sampling["top_k"] = a.top_k;
   return launch_tool(
     {{"run",
       {{"directory", (scratch.path() / "run").string()}, {"seed", a.seed}}},
@@ -116,18 +122,18 @@ int generate_command(const generate_arguments& a) {
      {"data",
       {{"train", {{"file", write_prompts(a, scratch.path())}}},
        {"shuffle", false}}},
-     {"rollout",
-      {{"max_prompt_tokens", 4096},
-       {"sampling",
-        {{"max_new_tokens", a.max_new_tokens},
-         {"temperature", a.temperature},
-         {"top_p", a.top_p},
-         {"top_k", a.top_k}}}}},
+     {"rollout", {{"max_prompt_tokens", 4096}, {"sampling", sampling}}},
      {"train", {{"algorithm", "grpo"}, {"steps", 1}}}},
     "generate", a.overrides, scratch);
 }
 
-int eval_command(const eval_arguments& a) {
+int eval_command(const eval_arguments& arguments) {
+  auto a = arguments;
+  if (!a.data.empty() && !a.file.empty()) {
+    // Without a job, what stands first is an override as well.
+    a.overrides.insert(a.overrides.begin(), a.file);
+    a.file.clear();
+  }
   const scratch_directory scratch;
   const auto run = (scratch.path() / "run").string();
   if (!a.file.empty()) {

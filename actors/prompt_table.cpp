@@ -33,14 +33,14 @@ void check_answers(const prompt_rows& rows, const std::string& kind) {
 } // namespace
 
 prompt_table::prompt_table(const runtime::config::job_config& job,
-                           std::optional<std::int32_t> eos)
+                           std::optional<std::int32_t> eos, answer_use answers)
   : words_(runtime::tokenizer::tokenizer::load(
     job.model.tokenizer.empty() ? job.model.path : job.model.tokenizer)),
     eos_(eos) {
   const auto load = [&](const runtime::config::data_source_block& source,
                         row_order order) {
     auto rows = runtime::data::read_prompt_rows(source, job.data.on_bad_row);
-    if (job.train.algorithm == "grpo")
+    if (job.train.algorithm == "grpo" && answers == answer_use::graded)
       check_answers(rows, job.reward.kind);
     runtime::data::check_prompt_lengths(
       rows, job.rollout.max_prompt_tokens, [&](std::string_view text) {

@@ -21,13 +21,16 @@
 
 namespace troupe::actors {
 
+/// Whether anybody will compare completions with the answers.
+enum class answer_use : std::uint8_t { graded, ignored };
+
 /// Thread: any; one at a time inside.
 class prompt_table {
 public:
   /// `eos`: ends an answer that is trained on; nothing if the model has none.
   /// Errors: data_*, prompt_too_long (count and first ten), tokenizer_*.
   prompt_table(const runtime::config::job_config& job,
-               std::optional<std::int32_t> eos);
+               std::optional<std::int32_t> eos, answer_use answers);
 
   /// Rows of the training data.
   [[nodiscard]] std::size_t num_rows() const;

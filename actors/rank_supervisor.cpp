@@ -9,6 +9,8 @@
 #include "protocols/rank_machine.hpp"
 #include "runtime/version.hpp"
 
+#include <ATen/Parallel.h>
+
 #include <unistd.h>
 
 namespace troupe::actors {
@@ -68,6 +70,8 @@ private:
     run_on(
       rank_.compute, "load_model",
       [this, from = request.resume_from] {
+        // Kernels have threads of their own; ATen's would compete with them.
+        at::set_num_threads(1);
         rank_.model = std::make_unique<runtime::train::rank_model>(
           rank_.config, rank_.use, from, rank_.pool);
         return 0;

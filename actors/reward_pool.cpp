@@ -2,6 +2,7 @@
 #include "actors/reward_pool.hpp"
 
 #include "actors/actor_base.hpp"
+#include "actors/real.hpp"
 #include "runtime/experience/group_codec.hpp"
 #include "runtime/process/worker_pool.hpp"
 #include "runtime/reward/grader.hpp"
@@ -131,7 +132,7 @@ private:
     for (const auto& r : results) {
       made.errors.emplace_back();
       if (r.reward) {
-        made.rewards.emplace_back(*r.reward);
+        made.rewards.push_back(to_real(*r.reward));
         continue;
       }
       const failure why(r.code, r.error);
@@ -146,9 +147,10 @@ private:
       }
       ++j->reply.num_failed;
       made.errors.back() = r.error.substr(0, max_error_chars);
-      made.rewards.emplace_back(control_.config.reward.on_error == "drop"
-                                  ? std::numeric_limits<double>::quiet_NaN()
-                                  : 0.0);
+      made.rewards.push_back(
+        to_real(control_.config.reward.on_error == "drop"
+                  ? std::numeric_limits<double>::quiet_NaN()
+                  : 0.0));
     }
     j->reply.groups.push_back(std::move(made));
     ++j->next;

@@ -2,6 +2,7 @@
 #include "actors/rollout.hpp"
 
 #include "actors/fetch_rows.hpp"
+#include "actors/real.hpp"
 #include "protocols/rollout_machine.hpp"
 #include "runtime/rollout/decoder_model.hpp"
 #include "runtime/rollout/rollout_engine.hpp"
@@ -355,8 +356,8 @@ private:
     out.prompt_ids = row.prompt_ids;
     out.num_samples = r.num_samples;
     const auto& s = r.settings;
-    out.sampling.temperature = static_cast<float>(s.temperature.value());
-    out.sampling.top_p = static_cast<float>(s.top_p.value());
+    out.sampling.temperature = static_cast<float>(value_of(s.temperature));
+    out.sampling.top_p = static_cast<float>(value_of(s.top_p));
     out.sampling.top_k = static_cast<std::int32_t>(s.top_k);
     out.sampling.max_new_tokens = s.max_new_tokens;
     out.sampling.min_new_tokens = s.min_new_tokens;

@@ -2,6 +2,7 @@
 #include "actors/trainer.hpp"
 
 #include "actors/fetch_rows.hpp"
+#include "actors/real.hpp"
 #include "runtime/train/packing.hpp"
 
 namespace troupe::actors {
@@ -16,7 +17,7 @@ using runtime::train::step_result;
 std::vector<metric> to_metrics(const std::map<std::string, double>& values) {
   std::vector<metric> out;
   for (const auto& [key, value] : values)
-    out.push_back({key, real{value}});
+    out.push_back({key, to_real(value)});
   return out;
 }
 
@@ -52,13 +53,13 @@ private:
                       + " advantages; one a sample is needed");
     std::vector<float> advantages;
     for (const auto& a : request.advantages)
-      advantages.push_back(static_cast<float>(a.value()));
+      advantages.push_back(static_cast<float>(value_of(a)));
     auto answer = open<trained>();
     run_step(
       request.step, request.version, training_stage::main,
       [this, groups = std::move(groups), advantages = std::move(advantages),
        measures_gap = request.minibatch == 0,
-       rate = request.learning_rate.value()] {
+       rate = value_of(request.learning_rate)] {
         return rank_.model->training().policy_step(groups, advantages,
                                                    measures_gap, rate);
       },
@@ -92,7 +93,7 @@ private:
     run_step(
       request.step, request.version, stage,
       [this, rows = std::move(rows), &optimizer,
-       rate = request.learning_rate.value()] {
+       rate = value_of(request.learning_rate)] {
         std::vector<runtime::train::sequence> sequences;
         for (const auto& row : rows->rows)
           sequences.push_back(

@@ -10,7 +10,6 @@
 
 #include "protocols/ids.hpp"
 
-#include <bit>
 #include <caf/actor_control_block.hpp>
 
 #include <cstdint>
@@ -19,13 +18,9 @@
 
 namespace troupe::protocols {
 
-/// A double as its bit pattern.
+/// A real number as the bit pattern of its binary64 (actors/real.hpp).
 struct real {
   std::uint64_t bits = 0;
-
-  real() = default;
-  explicit real(double value) : bits(std::bit_cast<std::uint64_t>(value)) {}
-  [[nodiscard]] double value() const { return std::bit_cast<double>(bits); }
 };
 
 /// Makes a request checkable later.
@@ -133,7 +128,7 @@ struct given_up {
 // -- rollout ------------------------------------------------------------------
 
 struct sampling {
-  real temperature{1.0}, top_p{1.0};
+  real temperature, top_p;
   std::uint32_t top_k = 0, max_new_tokens = 0, min_new_tokens = 0;
   std::vector<std::int32_t> stop_token_ids;
 };
@@ -382,6 +377,7 @@ struct job_opened {
   caf::strong_actor_ptr rollout, trainer, shard;
   caf::strong_actor_ptr prompts, experience, rewards, checkpoints;
   job_epoch epoch = 0;
+  std::int32_t rank_pid = 0;
   std::uint64_t num_parameters = 0;
   policy_version version = 0;
   std::string loop_state; ///< of the checkpoint resumed from, or empty

@@ -38,7 +38,7 @@ struct deadline_row {
 
 /// In the order of the enumerators.
 inline constexpr std::array deadlines{
-  deadline_row{deadline::spawn, "spawn", std::chrono::seconds{20},
+  deadline_row{deadline::spawn, "spawn", std::chrono::seconds{60},
                "a forked process, until its first word"},
   deadline_row{deadline::connect, "connect", std::chrono::seconds{10},
                "a connection between two processes of the job"},
