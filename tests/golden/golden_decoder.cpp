@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Holds the decoder against what decoder_reference.py wrote into a folder:
+//
+//   golden_decoder FOLDER
+//
+// Prints each difference beside its limit, and the seconds of a forward and
+// backward pass; exits 1 if a limit is passed. Writes FOLDER/saved.
+#include "kernels/linear.hpp"
+#include "kernels/softmax.hpp"
+#include "runtime/checkpoint/safetensors.hpp"
+#include "runtime/model/decoder_files.hpp"
+#include "runtime/model/tensor_view.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace troupe;
+using runtime::checkpoint::safetensors_reader;
+namespace model = runtime::model;
+using ids = std::vector<std::int32_t>;
+
+constexpr double max_logit_difference = 2e-4;
+constexpr double max_gradient_difference = 1e-4; // by norm, relative
+
+int failures = 0;
+
+void report(const char* what, double found, double limit) {
+  const bool is_within = found <= limit; // false for NaN
+  failures += is_within ? 0 : 1;
+  std::printf("%-40s %.3e, limit %.0e%s\n", what, found, limit,
+              is_within ? "" : "  FAILED");
+}
+
+ids ids_of(const safetensors_reader& file, const char* name) {
+  const auto& found = file.at(name);
+  const auto* data = reinterpret_cast<const std::int32_t*>(found.data);
+  return {data, data + found.num_elements()};
+}
+
+torch::Tensor floats_of(const safetensors_reader& file,
+                        const std::string& name) {
+  const auto& found = file.at(name);
+  return torch::from_blob(const_cast<std::byte*>(found.data), found.shape,
+                          torch::kFloat32);
+}
+
+/// Sequences below each other, with what a forward pass needs.
+struct packed {
+  ids offsets{0}, positions;
+
+  explicit packed(const ids& lengths) {
+    for (const auto length : lengths) {
+      for (std::int32_t at = 0; at < length; ++at)
+        positions.push_back(at);
+      offsets.push_back(offsets.back() + length);
+    }
+  }
+
+  [[nodiscard]] model::forward_context
+  context(kernels::thread_pool& pool) const {
+    return {pool, positions, model::packed_sequences{offsets}};
+  }
+};
+
+torch::Tensor logits_of(const torch::Tensor& hidden, model::decoder& decoder,
+                        kernels::thread_pool& pool) {
+  const auto head = decoder.lm_head_weight();
+  auto logits = model::empty_matrix(hidden.size(0), head.size(0));
+  kernels::linear(model::as_const_matrix(hidden), model::as_const_matrix(head),
+                  nullptr, model::as_matrix(logits), pool);
+  return logits;
+}
+
+void compare_logits(const safetensors_reader& reference,
+                    model::decoder& decoder, kernels::thread_pool& pool) {
+  const at::NoGradGuard no_grad;
+  const packed prompts{ids_of(reference, "lengths")};
+  const auto hidden =
+    decoder.hidden(ids_of(reference, "ids"), prompts.context(pool));
+  const auto rows = torch::tensor(ids_of(reference, "rows"), torch::kInt32);
+  const auto logits = logits_of(hidden.index_select(0, rows), decoder, pool);
+  report("logits, largest difference",
+         (logits - floats_of(reference, "logits")).abs().max().item<double>(),
+         max_logit_difference);
+}
+
+/// Continues a prompt over a cache of one slot; returns how many tokens differ.
+int num_greedy_differences(std::span<const std::int32_t> wanted,
+                           std::size_t num_prompt, model::decoder& decoder,
+                           kernels::thread_pool& pool) {
+  const auto& config = decoder.config();
+  const auto row = config.num_kv_heads * config.head_width;
+  const auto layer = row * static_cast<std::int64_t>(wanted.size());
+  std::vector<float> memory(
+    static_cast<std::size_t>(2 * layer * config.num_layers));
+  std::vector<model::layer_cache> layers;
+  for (std::int64_t i = 0; i < config.num_layers; ++i) {
+    auto* keys = memory.data() + 2 * layer * i;
+    layers.push_back({keys, keys + layer});
+  }
+  ids tokens(wanted.begin(),
+             wanted.begin() + static_cast<std::ptrdiff_t>(num_prompt));
+  int differences = 0;
+  for (std::size_t from = 0, end = num_prompt; end < wanted.size(); ++end) {
+    const ids fresh(tokens.begin() + static_cast<std::ptrdiff_t>(from),
+                    tokens.end());
+    ids positions(fresh.size());
+    std::iota(positions.begin(), positions.end(),
+              static_cast<std::int32_t>(from));
+    const ids slots(fresh.size(), 0);
+    const auto hidden = decoder.hidden(
+      fresh, {pool, positions, model::cached_rows{slots, layers, layer, row}});
+    const auto next =
+      logits_of(hidden.slice(0, hidden.size(0) - 1), decoder, pool)
+        .argmax()
+        .item<std::int64_t>();
+    tokens.push_back(static_cast<std::int32_t>(next));
+    differences += tokens.back() == wanted[end] ? 0 : 1;
+    from = end;
+  }
+  return differences;
+}
+
+void compare_greedy(const safetensors_reader& reference,
+                    model::decoder& decoder, kernels::thread_pool& pool) {
+  const at::NoGradGuard no_grad;
+  const auto continued = ids_of(reference, "continued");
+  const std::span<const std::int32_t> all{continued};
+  std::size_t begin = 0;
+  int differences = 0;
+  for (const auto length : ids_of(reference, "continued_lengths")) {
+    const auto size = static_cast<std::size_t>(length);
+    differences += num_greedy_differences(all.subspan(begin, size), size - 64,
+                                          decoder, pool);
+    begin += size;
+  }
+  report("greedy continuations, tokens that differ", differences, 0);
+}
+
+/// Mean loss of the labelled tokens, and its gradients.
+double backward(const ids& tokens, const ids& labels, model::decoder& decoder,
+                kernels::thread_pool& pool) {
+  const packed rows{ids(8, 96)};
+  ids targets(tokens.size(), 0);
+  std::vector<float> coefficients(tokens.size(), 0);
+  std::int64_t num_targets = 0;
+  for (std::size_t t = 0; t + 1 < tokens.size(); ++t)
+    if (rows.positions[t + 1] != 0 && labels[t + 1] >= 0) {
+      targets[t] = labels[t + 1];
+      coefficients[t] = 1;
+      ++num_targets;
+    }
+  const auto hidden = decoder.hidden(tokens, rows.context(pool));
+  const auto states = hidden.detach();
+  auto logits = logits_of(states, decoder, pool);
+  std::vector<float> logprobs(tokens.size()), log_sum_exp(tokens.size());
+  kernels::token_logprobs(model::as_const_matrix(logits), targets, 1,
+                          logprobs.data(), nullptr, log_sum_exp.data(), pool);
+  double loss = 0;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    loss -= coefficients[t] * logprobs[t];
+    coefficients[t] /= -static_cast<float>(num_targets);
+  }
+  kernels::token_logprobs_grad(model::as_matrix(logits), targets, 1,
+                               log_sum_exp.data(), coefficients.data(), pool);
+  auto head = decoder.lm_head_weight();
+  auto gradient = model::empty_matrix(states.size(0), states.size(1));
+  kernels::linear_grad_input(
+    model::as_const_matrix(logits), model::as_const_matrix(head),
+    model::as_matrix(gradient), kernels::into::overwrite, pool);
+  if (!head.grad().defined())
+    head.mutable_grad() = torch::zeros_like(head).detach();
+  kernels::linear_grad_weight(model::as_const_matrix(logits),
+                              model::as_const_matrix(states),
+                              model::as_matrix(head.grad()), pool);
+  hidden.backward(gradient);
+  return loss / static_cast<double>(num_targets);
+}
+
+void compare_gradients(const safetensors_reader& reference,
+                       const safetensors_reader& gradients,
+                       model::decoder& decoder, kernels::thread_pool& pool) {
+  const auto tokens = ids_of(reference, "sft_ids");
+  const auto labels = ids_of(reference, "sft_labels");
+  double loss = 0;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    for (const auto& held : decoder.named_parameters())
+      if (held.value->tensor().grad().defined())
+        held.value->tensor().grad().zero_();
+    const auto start = std::chrono::steady_clock::now();
+    loss = backward(tokens, labels, decoder, pool);
+    const std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - start;
+    std::printf("troupe: forward and backward of 768 tokens on %d threads: "
+                "%.3f s\n",
+                pool.num_threads(), seconds.count());
+  }
+  const auto wanted_loss = floats_of(reference, "sft_loss").item<double>();
+  report("SFT loss, relative difference",
+         std::abs(loss - wanted_loss) / wanted_loss, 1e-5);
+  double largest = 0;
+  for (const auto& held : decoder.named_parameters()) {
+    const auto wanted = floats_of(gradients, held.name);
+    const auto difference =
+      (held.value->tensor().grad() - wanted).norm().item<double>()
+      / wanted.norm().item<double>();
+    if (!(difference <= max_gradient_difference))
+      report(held.name.c_str(), difference, max_gradient_difference);
+    largest = std::max(largest, difference);
+  }
+  report("SFT gradients, largest difference of one", largest,
+         max_gradient_difference);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: golden_decoder FOLDER\n");
+    return 2;
+  }
+  const std::filesystem::path folder{argv[1]};
+  kernels::thread_pool pool{2};
+  const auto decoder =
+    model::load_decoder(folder / "model", model::module_registry{});
+  const auto reference =
+    safetensors_reader::open(folder / "reference.safetensors");
+  compare_logits(reference, *decoder, pool);
+  compare_greedy(reference, *decoder, pool);
+  compare_gradients(reference,
+                    safetensors_reader::open(folder / "gradients.safetensors"),
+                    *decoder, pool);
+  model::save_decoder(*decoder, folder / "saved", folder / "model");
+  return failures == 0 ? 0 : 1;
+}
