@@ -50,8 +50,15 @@ void attend(const attention_tile& tile, const attention_shape& shape) {
   const float* keys = longest.keys + tile.kv_head * width;
   const float* values = longest.values + tile.kv_head * width;
   const std::int64_t stride = longest.stride;
-  dot_block(tile.q, width, num_rows, keys, stride, longest.num_keys, width,
-            nullptr, tile.scores, tile.scores_stride);
+  dot_work scores;
+  scores.x = tile.q;
+  scores.x_stride = width;
+  scores.w = keys;
+  scores.w_stride = stride;
+  scores.size = width;
+  scores.y = tile.scores;
+  scores.y_stride = tile.scores_stride;
+  dot_block(scores, num_rows, longest.num_keys, (width + 15) / 16 * 16);
 
   for (std::int64_t i = 0; i < num_rows; ++i) {
     float maximum = 0;
@@ -63,14 +70,23 @@ void attend(const attention_tile& tile, const attention_shape& shape) {
   // The keys that all rows see together, then those of each row alone, so that
   // no value beyond a row's own keys takes part in it.
   const std::int64_t shared = tile.rows[0].num_keys;
-  outer_block({tile.scores, tile.scores_stride, 1}, num_rows, values, stride,
-              shared, tile.out, width, width, onto::overwrite);
-  for (std::int64_t r = 1; r < tile.num_rows; ++r)
-    outer_block({tile.scores + r * group * tile.scores_stride + shared,
-                 tile.scores_stride, 1},
-                group, values + shared * stride, stride,
-                tile.rows[r].num_keys - shared, tile.out + r * group * width,
-                width, width, onto::resume);
+  outer_work sums;
+  sums.a = {tile.scores, tile.scores_stride, 1};
+  sums.b = values;
+  sums.b_stride = stride;
+  sums.size = shared;
+  sums.c = tile.out;
+  sums.c_stride = width;
+  sums.cols = width;
+  outer_block(sums, num_rows);
+  sums.mode = onto::resume;
+  sums.b += shared * stride;
+  for (std::int64_t r = 1; r < tile.num_rows; ++r) {
+    sums.a.data = tile.scores + r * group * tile.scores_stride + shared;
+    sums.size = tile.rows[r].num_keys - shared;
+    sums.c = tile.out + r * group * width;
+    outer_block(sums, group);
+  }
   for (std::int64_t i = 0; i < num_rows; ++i) {
     const lanes scale = set(1.0F / tile.sums[i]);
     float* out = tile.out + i * width;

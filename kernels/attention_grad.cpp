@@ -67,10 +67,20 @@ void sequence_grad(const attention_grad_unit& u, const attention_shape& shape) {
       std::memcpy(u.dout_rows + i * width, u.dout.row(t + i / group) + from,
                   static_cast<std::size_t>(width) * sizeof(float));
     }
-    dot_block(u.q_rows, width, size, k, u.k.stride, num_keys, width, nullptr,
-              u.p, u.p_stride);
-    dot_block(u.dout_rows, width, size, v, u.v.stride, num_keys, width, nullptr,
-              u.dp, u.p_stride);
+    dot_work scores;
+    scores.x = u.q_rows;
+    scores.x_stride = width;
+    scores.w = k;
+    scores.w_stride = u.k.stride;
+    scores.size = width;
+    scores.y = u.p;
+    scores.y_stride = u.p_stride;
+    dot_block(scores, size, num_keys, (width + 15) / 16 * 16);
+    scores.x = u.dout_rows;
+    scores.w = v;
+    scores.w_stride = u.v.stride;
+    scores.y = u.dp;
+    dot_block(scores, size, num_keys, (width + 15) / 16 * 16);
     for (std::int64_t i = 0; i < size; ++i) {
       const std::int64_t row = t + i / group;
       const std::int64_t head = first_head + i % group;
@@ -80,16 +90,32 @@ void sequence_grad(const attention_grad_unit& u, const attention_shape& shape) {
                 num_keys, shape.scale,
                 u.log_sum_exp[row * shape.num_heads + head], delta);
     }
-    outer_block({u.dp, u.p_stride, 1}, size, k, u.k.stride, num_keys, u.dq_rows,
-                width, width, onto::overwrite);
+    outer_work sums;
+    sums.a = {u.dp, u.p_stride, 1};
+    sums.b = k;
+    sums.b_stride = u.k.stride;
+    sums.size = num_keys;
+    sums.c = u.dq_rows;
+    sums.c_stride = width;
+    sums.cols = width;
+    outer_block(sums, size);
     for (std::int64_t i = 0; i < size; ++i)
       std::memcpy(u.dq.row(t + i / group) + (first_head + i % group) * width,
                   u.dq_rows + i * width,
                   static_cast<std::size_t>(width) * sizeof(float));
-    outer_block({u.dp, 1, u.p_stride}, num_keys, u.q_rows, width, size, dk,
-                u.dk.stride, width, onto::resume);
-    outer_block({u.p, 1, u.p_stride}, num_keys, u.dout_rows, width, size, dv,
-                u.dv.stride, width, onto::resume);
+    sums.a = {u.dp, 1, u.p_stride};
+    sums.b = u.q_rows;
+    sums.b_stride = width;
+    sums.size = size;
+    sums.c = dk;
+    sums.c_stride = u.dk.stride;
+    sums.mode = onto::resume;
+    outer_block(sums, num_keys);
+    sums.a.data = u.p;
+    sums.b = u.dout_rows;
+    sums.c = dv;
+    sums.c_stride = u.dv.stride;
+    outer_block(sums, num_keys);
   }
 }
 

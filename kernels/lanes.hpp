@@ -11,6 +11,7 @@
 #define TROUPE_KERNELS_LANES
 #endif
 
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 #include <bit>
@@ -261,6 +262,27 @@ HWY_INLINE float sum(lanes a) {
   return hn::GetLane(hn::Add(pair, hn::Shuffle2301(pair)));
 #endif
 }
+
+#if HWY_TARGET == HWY_AVX3
+/// sum() of a, b, c and d, side by side.
+HWY_INLINE hn::Vec<hn::Full128<float>> sum_each(lanes a, lanes b, lanes c,
+                                                lanes d) {
+  const reg_tag tag;
+  // Halves of two vectors at once, then quarters of four.
+  const reg ac = hn::Add(hn::ConcatUpperLower(tag, c.r[0], a.r[0]),
+                         hn::ConcatLowerUpper(tag, c.r[0], a.r[0]));
+  const reg bd = hn::Add(hn::ConcatUpperLower(tag, d.r[0], b.r[0]),
+                         hn::ConcatLowerUpper(tag, d.r[0], b.r[0]));
+  const reg abcd = hn::Add(hn::OddEvenBlocks(bd, ac),
+                           hn::SwapAdjacentBlocks(hn::OddEvenBlocks(ac, bd)));
+  const reg pairs = hn::Add(abcd, hn::Shuffle1032(abcd));
+  const reg sums = hn::Add(pairs, hn::Shuffle2301(pairs));
+  alignas(64) static constexpr std::int32_t firsts[16] = {0, 4, 8, 12};
+  const reg packed =
+    hn::TableLookupLanes(sums, hn::SetTableIndices(tag, firsts));
+  return hn::LowerHalf(hn::LowerHalf(packed));
+}
+#endif
 
 /// The largest lane.
 HWY_INLINE float largest(lanes a) {

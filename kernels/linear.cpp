@@ -2,6 +2,7 @@
 #include "kernels/linear.hpp"
 
 #include "kernels/parallel.hpp"
+#include "kernels/scratch.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear.cpp"
@@ -13,12 +14,41 @@ HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {
 namespace {
 
+/// Floats of x that stay in the second cache (512 KiB) while w passes by.
+constexpr std::int64_t chunk_size = 128 * 1024;
+/// What a tile sums at once: its rows of w stay in the first cache (18 KiB).
+constexpr std::int64_t part = 768;
+
+std::int64_t rows_of_chunk(std::int64_t size) {
+  return HWY_MAX(chunk_size / HWY_MAX(size, 1) / dot_rows, 1) * dot_rows;
+}
+
+void carry_size(std::int64_t num_rows, std::int64_t size,
+                std::int64_t* floats) {
+  *floats = size <= part ? 0
+                         : (HWY_MIN(num_rows, rows_of_chunk(size)) + dot_rows)
+                             * dot_cols * 16;
+}
+
 /// Outputs [begin, end) of all rows.
 void linear_columns(const_matrix x, const_matrix w, const float* bias, matrix y,
-                    std::int64_t begin, std::int64_t end) {
-  dot_block(x.data, x.stride, x.rows, w.row(begin), w.stride, end - begin,
-            x.cols, bias == nullptr ? nullptr : bias + begin, y.data + begin,
-            y.stride);
+                    float* carry, std::int64_t begin, std::int64_t end) {
+  const std::int64_t chunk = rows_of_chunk(x.cols);
+  for (std::int64_t t = 0; t < x.rows; t += chunk) {
+    dot_work work;
+    work.x = x.row(t);
+    work.x_stride = x.stride;
+    work.w = w.row(begin);
+    work.w_stride = w.stride;
+    work.size = x.cols;
+    work.bias = bias == nullptr ? nullptr : bias + begin;
+    work.y = y.row(t) + begin;
+    work.y_stride = y.stride;
+    work.carry = carry;
+    const std::int64_t num_rows = HWY_MIN(chunk, x.rows - t);
+    dot_block(work, num_rows, end - begin,
+              num_rows > dot_rows ? part : HWY_MAX(x.cols, 16));
+  }
 }
 
 } // namespace
@@ -28,14 +58,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace troupe::kernels {
 
+HWY_EXPORT(carry_size);
 HWY_EXPORT(linear_columns);
 
 void linear(const_matrix x, const_matrix w, const float* bias, matrix y,
             thread_pool& pool) {
-  in_parallel(pool, w.rows, 4, 2 * x.rows * w.rows * w.cols / 16,
+  in_parallel(pool, w.rows, 12, 2 * x.rows * w.rows * w.cols / 16,
               [&](std::int64_t begin, std::int64_t end) {
+                std::int64_t size = 0;
+                HWY_DYNAMIC_DISPATCH(carry_size)(x.rows, x.cols, &size);
+                scratch memory(size);
                 HWY_DYNAMIC_DISPATCH(linear_columns)
-                (x, w, bias, y, begin, end);
+                (x, w, bias, y, memory.take(size), begin, end);
               });
 }
 

@@ -18,13 +18,14 @@ void linear(const_matrix x, const_matrix w, const float* bias, matrix y,
             thread_pool& pool);
 
 /// dx (+)= dy w. Shapes: dy [T, N], w [N, K] -> dx [T, K].
-/// Numerics: n rises, fused multiply-add.
+/// Numerics: n rises, fused multiply-add, beginning with 0 or the present dx.
 enum class into { overwrite, add };
 void linear_grad_input(const_matrix dy, const_matrix w, matrix dx, into mode,
                        thread_pool& pool);
 
 /// dw += dy^T x. Shapes: dy [T, N], x [T, K] -> dw [N, K].
-/// Numerics: t rises, fused multiply-add, then added to dw once.
+/// Numerics: t rises, fused multiply-add, beginning with the present dw: so it
+/// does not matter how a batch is cut into calls.
 void linear_grad_weight(const_matrix dy, const_matrix x, matrix dw,
                         thread_pool& pool);
 

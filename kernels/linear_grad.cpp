@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/gradient_scratch.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/scratch.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear_grad.cpp"
@@ -12,17 +14,93 @@ HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {
 namespace {
 
-void input_columns(const_matrix dy, const_matrix w, matrix dx, into mode,
-                   std::int64_t begin, std::int64_t end) {
-  outer_block({dy.data, dy.stride, 1}, dy.rows, w.data + begin, w.stride,
-              w.rows, dx.data + begin, dx.stride, end - begin,
-              mode == into::add ? onto::resume : onto::overwrite);
+constexpr std::int64_t panel_width = 16 * outer_lanes;
+
+/// t.b [size, cols] as panels [panel][s][panel_width]; a tile then reads one
+/// short stretch of memory, whatever the stride.
+void pack_panels(const outer_work& t, float* packed) {
+  for (std::int64_t k = 0; k < t.cols; k += panel_width) {
+    const std::int64_t width = HWY_MIN(panel_width, t.cols - k);
+    for (std::int64_t s = 0; s < t.size; ++s, packed += panel_width)
+      for (std::int64_t v = 0; v < width; v += 16)
+        store(load_n(t.b + s * t.b_stride + k + v, HWY_MIN(width - v, 16)),
+              packed + v);
+  }
 }
 
-void weight_rows(const_matrix dy, const_matrix x, matrix dw, std::int64_t begin,
-                 std::int64_t end) {
-  outer_block({dy.data + begin, 1, dy.stride}, end - begin, x.data, x.stride,
-              x.rows, dw.row(begin), dw.stride, x.cols, onto::add);
+/// Columns of t.a, as rows [s][outer_rows] of each tile.
+void pack_factor(const outer_work& t, std::int64_t num_rows, float* packed) {
+  for (std::int64_t m = 0; m < num_rows; m += outer_rows) {
+    const std::int64_t height = HWY_MIN(outer_rows, num_rows - m);
+    for (std::int64_t s = 0; s < t.size; ++s, packed += outer_rows) {
+      const float* from = t.a.data + m * t.a.row + s * t.a.step;
+      for (std::int64_t i = 0; i < height; ++i)
+        packed[i] = from[i * t.a.row];
+    }
+  }
+}
+
+/// The product t in blocks of s, whose part of b stays in the second cache.
+/// `memory` has room for gradient_scratch::floats.
+void outer_product(const outer_work& t, std::int64_t num_rows, float* memory) {
+  const bool is_transposed = t.a.row == 1;
+  const std::int64_t block = gradient_scratch::steps(t.cols);
+  float* packed_b = memory;
+  float* packed_a = memory + block * gradient_scratch::padded(t.cols);
+  for (std::int64_t s = 0; s < t.size; s += block) {
+    outer_work part = t;
+    part.a.data += s * t.a.step;
+    part.b += s * t.b_stride;
+    part.size = HWY_MIN(block, t.size - s);
+    part.mode = s == 0 ? t.mode : onto::resume;
+    pack_panels(part, packed_b);
+    constexpr std::int64_t chunk = gradient_scratch::max_packed_rows;
+    for (std::int64_t m = 0; m < num_rows; m += outer_rows) {
+      outer_work tile = part;
+      tile.b_stride = panel_width;
+      tile.a.data += m * t.a.row;
+      if (is_transposed) {
+        if (m % chunk == 0)
+          pack_factor(tile, HWY_MIN(chunk, num_rows - m), packed_a);
+        tile.a = {packed_a + m % chunk * part.size, 1, outer_rows};
+      }
+      for (std::int64_t k = 0; k < t.cols; k += panel_width) {
+        tile.b = packed_b + k * part.size;
+        tile.c = part.c + m * t.c_stride + k;
+        tile.cols = HWY_MIN(t.cols - k, panel_width);
+        outer_rows_of(tile, HWY_MIN(num_rows - m, outer_rows));
+      }
+    }
+  }
+}
+
+/// A block of dx.
+void input_block(const_matrix dy, const_matrix w, matrix dx, into mode,
+                 float* memory) {
+  outer_work t;
+  t.a = {dy.data, dy.stride, 1};
+  t.b = w.data;
+  t.b_stride = w.stride;
+  t.size = w.rows;
+  t.c = dx.data;
+  t.c_stride = dx.stride;
+  t.cols = dx.cols;
+  t.mode = mode == into::add ? onto::resume : onto::overwrite;
+  outer_product(t, dx.rows, memory);
+}
+
+/// A block of dw.
+void weight_block(const_matrix dy, const_matrix x, matrix dw, float* memory) {
+  outer_work t;
+  t.a = {dy.data, 1, dy.stride};
+  t.b = x.data;
+  t.b_stride = x.stride;
+  t.size = x.rows;
+  t.c = dw.data;
+  t.c_stride = dw.stride;
+  t.cols = dw.cols;
+  t.mode = onto::resume;
+  outer_product(t, dw.rows, memory);
 }
 
 } // namespace
@@ -32,23 +110,60 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace troupe::kernels {
 
-HWY_EXPORT(input_columns);
-HWY_EXPORT(weight_rows);
+HWY_EXPORT(input_block);
+HWY_EXPORT(weight_block);
+
+namespace {
+
+/// Calls f with blocks of rows or of columns of a [rows, cols] result, one a
+/// thread: columns, so that no thread packs what another does, if there are
+/// enough panels, or too few rows to pay for packing twice.
+template <class Function>
+void over_blocks(matrix result, std::int64_t depth, thread_pool& pool,
+                 const Function& f) {
+  constexpr std::int64_t panel = 48;
+  const std::int64_t num_panels = result.cols / panel;
+  const bool by_columns =
+    num_panels >= 4 * pool.num_threads()
+    || (result.cols % panel == 0 && num_panels % pool.num_threads() == 0)
+    || result.rows < 32 * pool.num_threads();
+  in_parallel(pool, by_columns ? result.cols : result.rows,
+              by_columns ? panel : 8, result.rows * result.cols * depth / 8,
+              [&](std::int64_t begin, std::int64_t end) {
+                const std::int64_t cols =
+                  by_columns ? end - begin : result.cols;
+                const std::int64_t size = gradient_scratch::floats(cols);
+                scratch memory(size);
+                if (by_columns)
+                  f(0, result.rows, begin, cols, memory.take(size));
+                else
+                  f(begin, end - begin, 0, cols, memory.take(size));
+              });
+}
+
+} // namespace
 
 void linear_grad_input(const_matrix dy, const_matrix w, matrix dx, into mode,
                        thread_pool& pool) {
-  in_parallel(pool, w.cols, 16, 2 * dy.rows * w.rows * w.cols / 16,
-              [&](std::int64_t begin, std::int64_t end) {
-                HWY_DYNAMIC_DISPATCH(input_columns)
-                (dy, w, dx, mode, begin, end);
+  over_blocks(dx, w.rows, pool,
+              [&](std::int64_t t, std::int64_t rows, std::int64_t k,
+                  std::int64_t cols, float* memory) {
+                HWY_DYNAMIC_DISPATCH(input_block)
+                ({dy.row(t), rows, dy.cols, dy.stride},
+                 {w.data + k, w.rows, cols, w.stride},
+                 {dx.row(t) + k, rows, cols, dx.stride}, mode, memory);
               });
 }
 
 void linear_grad_weight(const_matrix dy, const_matrix x, matrix dw,
                         thread_pool& pool) {
-  in_parallel(pool, dw.rows, 8, 2 * dy.rows * dw.rows * dw.cols / 16,
-              [&](std::int64_t begin, std::int64_t end) {
-                HWY_DYNAMIC_DISPATCH(weight_rows)(dy, x, dw, begin, end);
+  over_blocks(dw, x.rows, pool,
+              [&](std::int64_t n, std::int64_t rows, std::int64_t k,
+                  std::int64_t cols, float* memory) {
+                HWY_DYNAMIC_DISPATCH(weight_block)
+                ({dy.data + n, dy.rows, rows, dy.stride},
+                 {x.data + k, x.rows, cols, x.stride},
+                 {dw.row(n) + k, rows, cols, dw.stride}, memory);
               });
 }
 

@@ -13,12 +13,14 @@
 
 #include "kernels/lanes.hpp"
 
+#include <type_traits>
+
 HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {
 
 // Accumulators fill most of the registers: 24 of 32, 12 of 16.
 #if HWY_TARGET == HWY_AVX3
-constexpr int dot_rows = 6, dot_cols = 4;
+constexpr int dot_rows = 4, dot_cols = 6;
 constexpr int outer_rows = 8, outer_lanes = 3;
 #elif HWY_TARGET == HWY_AVX2
 constexpr int dot_rows = 3, dot_cols = 2;
@@ -31,95 +33,213 @@ constexpr int dot_rows = 2, dot_cols = 2;
 constexpr int outer_rows = 2, outer_lanes = 1;
 #endif
 
-/// y[m][n] = dot(x[m], w[n]) (+ bias[n]) for m < M, n < N over k < size.
+/// One tile of a product: y[m][n] = dot(x[m], w[n]) over k < size.
+struct dot_work {
+  const float* x = nullptr;
+  std::int64_t x_stride = 0;
+  const float* w = nullptr;
+  std::int64_t w_stride = 0;
+  std::int64_t size = 0;
+  const float* bias = nullptr; ///< null, or added at the end
+  float* y = nullptr;
+  std::int64_t y_stride = 0;
+  const float* next = nullptr; ///< what to fetch meanwhile
+  float* carry = nullptr;      ///< [M][N][16] sums between parts of k
+  bool is_first = true;        ///< else go on from carry
+  bool is_last = true;         ///< else leave the sums in carry
+};
+
 template <int M, int N>
-HWY_INLINE void dot_tile(const float* x, std::int64_t x_stride, const float* w,
-                         std::int64_t w_stride, std::int64_t size,
-                         const float* bias, float* y, std::int64_t y_stride) {
+HWY_INLINE void finish_tile(const lanes (&total)[M][N], const dot_work& t) {
+#if HWY_TARGET == HWY_AVX3
+  // Four sums at once: each row's first four, then two of two rows.
+  const hn::Full128<float> quad;
+  HWY_UNROLL(8)
+  for (int m = 0; m < M && N >= 4; ++m) {
+    auto sums = sum_each(total[m][0], total[m][1], total[m][2], total[m][3]);
+    if (t.bias != nullptr)
+      sums = hn::Add(sums, hn::LoadU(quad, t.bias));
+    hn::StoreU(sums, quad, t.y + m * t.y_stride);
+  }
+  HWY_UNROLL(8)
+  for (int m = 0; m < M && N == 6; m += 2) {
+    const int other = m + 1 < M ? m + 1 : m;
+    alignas(16) float pairs[4];
+    hn::Store(sum_each(total[m][N - 2], total[m][N - 1], total[other][N - 2],
+                       total[other][N - 1]),
+              quad, pairs);
+    HWY_UNROLL(4)
+    for (int i = 0; i < 4; ++i) {
+      const int n = N - 2 + i % 2;
+      const float s = pairs[i];
+      t.y[(i < 2 ? m : other) * t.y_stride + n] =
+        t.bias == nullptr ? s : s + t.bias[n];
+    }
+  }
+  constexpr int first = N == 6 ? 6 : N / 4 * 4;
+#else
+  constexpr int first = 0;
+#endif
+  HWY_UNROLL(8)
+  for (int m = 0; m < M; ++m)
+    HWY_UNROLL(8)
+  for (int n = first; n < N; ++n) {
+    const float s = sum(total[m][n]);
+    t.y[m * t.y_stride + n] = t.bias == nullptr ? s : s + t.bias[n];
+  }
+}
+
+/// Fetches `Lines` cache lines of `next` in each step. Not inlined: its loop
+/// needs all registers.
+template <int M, int N, int Lines>
+HWY_NOINLINE void dot_tile(const dot_work& t) {
   lanes total[M][N];
   HWY_UNROLL(8)
-  for (int m = 0; m < M; ++m) HWY_UNROLL(8) for (int n = 0; n < N; ++n)
-    total[m][n] = set(0);
-  std::int64_t k = 0;
-  for (; k + 16 <= size; k += 16) {
-    lanes rows[M];
+  for (int m = 0; m < M; ++m)
     HWY_UNROLL(8)
-    for (int m = 0; m < M; ++m) rows[m] = load(x + m * x_stride + k);
-    HWY_UNROLL(8) for (int n = 0; n < N; ++n) {
-      const lanes col = load(w + n * w_stride + k);
+  for (int n = 0; n < N; ++n)
+    total[m][n] = t.is_first ? set(0) : load(t.carry + (m * N + n) * 16);
+  // Two pointers for each operand: rows i and 3 + i at i times the stride.
+  const std::int64_t x_stride = t.x_stride;
+  const std::int64_t w_stride = t.w_stride;
+  const float* x = t.x;
+  const float* x_3 = x + 3 * x_stride;
+  const float* w = t.w;
+  const float* w_3 = w + 3 * w_stride;
+  const float* next = t.next;
+  const std::int64_t tail = t.size % 16;
+  for (const float* end = x + (t.size - tail); x != end;
+       x += 16, x_3 += 16, w += 16, w_3 += 16) {
+    HWY_UNROLL(8)
+    for (int i = 0; i < Lines; ++i)
+      __builtin_prefetch(next + i * 16, 0, 2);
+    next += Lines * 16;
+    if constexpr (M >= N) {
+      lanes rows[M];
       HWY_UNROLL(8)
-      for (int m = 0; m < M; ++m) total[m][n] = fma(rows[m], col, total[m][n]);
+      for (int m = 0; m < M; ++m)
+        rows[m] = load(m < 3 ? x + m * x_stride : x_3 + (m - 3) * x_stride);
+      HWY_UNROLL(8)
+      for (int n = 0; n < N; ++n) {
+        const lanes col =
+          load(n < 3 ? w + n * w_stride : w_3 + (n - 3) * w_stride);
+        HWY_UNROLL(8)
+        for (int m = 0; m < M; ++m)
+          total[m][n] = fma(rows[m], col, total[m][n]);
+      }
+    } else {
+      lanes cols[N];
+      HWY_UNROLL(8)
+      for (int n = 0; n < N; ++n)
+        cols[n] = load(n < 3 ? w + n * w_stride : w_3 + (n - 3) * w_stride);
+      HWY_UNROLL(8)
+      for (int m = 0; m < M; ++m) {
+        const lanes row =
+          load(m < 3 ? x + m * x_stride : x_3 + (m - 3) * x_stride);
+        HWY_UNROLL(8)
+        for (int n = 0; n < N; ++n)
+          total[m][n] = fma(row, cols[n], total[m][n]);
+      }
     }
   }
-  if (k < size) {
+  if (tail > 0) {
     lanes rows[M];
     HWY_UNROLL(8)
-    for (int m = 0; m < M; ++m) rows[m] =
-      load_n(x + m * x_stride + k, size - k);
-    HWY_UNROLL(8) for (int n = 0; n < N; ++n) {
-      const lanes col = load_n(w + n * w_stride + k, size - k);
+    for (int m = 0; m < M; ++m)
+      rows[m] = load_n(x + m * x_stride, tail);
+    HWY_UNROLL(8)
+    for (int n = 0; n < N; ++n) {
+      const lanes col = load_n(w + n * w_stride, tail);
       HWY_UNROLL(8)
-      for (int m = 0; m < M; ++m) total[m][n] = fma(rows[m], col, total[m][n]);
+      for (int m = 0; m < M; ++m)
+        total[m][n] = fma(rows[m], col, total[m][n]);
     }
+  }
+  if (t.is_last) {
+    finish_tile<M, N>(total, t);
+    return;
   }
   HWY_UNROLL(8)
-  for (int m = 0; m < M; ++m) HWY_UNROLL(8) for (int n = 0; n < N; ++n) {
-    const float s = sum(total[m][n]);
-    y[m * y_stride + n] = bias == nullptr ? s : s + bias[n];
-  }
+  for (int m = 0; m < M; ++m)
+    HWY_UNROLL(8)
+  for (int n = 0; n < N; ++n)
+    store(total[m][n], t.carry + (m * N + n) * 16);
 }
 
-/// num_rows in [1, dot_rows] rows of x against num_cols rows of w.
-template <int M>
-void dot_rows_tile(const float* x, std::int64_t x_stride, const float* w,
-                   std::int64_t w_stride, std::int64_t num_cols,
-                   std::int64_t size, const float* bias, float* y,
-                   std::int64_t y_stride) {
-  std::int64_t n = 0;
-  for (; n + dot_cols <= num_cols; n += dot_cols)
-    dot_tile<M, dot_cols>(x, x_stride, w + n * w_stride, w_stride, size,
-                          bias == nullptr ? nullptr : bias + n, y + n,
-                          y_stride);
-  for (; n < num_cols; ++n)
-    dot_tile<M, 1>(x, x_stride, w + n * w_stride, w_stride, size,
-                   bias == nullptr ? nullptr : bias + n, y + n, y_stride);
-}
-
-/// y = x w^T (+ bias), x [num_rows, size], w [num_cols, size].
-HWY_INLINE void dot_block(const float* x, std::int64_t x_stride,
-                          std::int64_t num_rows, const float* w,
-                          std::int64_t w_stride, std::int64_t num_cols,
-                          std::int64_t size, const float* bias, float* y,
-                          std::int64_t y_stride) {
-  // Tiles of nearly equal height: 8 rows are 4 + 4, not 6 + 2.
-  const std::int64_t num_tiles = (num_rows + dot_rows - 1) / dot_rows;
-  for (std::int64_t i = 0; i < num_tiles; ++i) {
-    const std::int64_t m = num_rows * i / num_tiles;
-    const std::int64_t height = num_rows * (i + 1) / num_tiles - m;
-    const float* x_m = x + m * x_stride;
-    float* y_m = y + m * y_stride;
+/// dot_tile for `height` <= dot_rows rows.
+template <int N, int Lines>
+HWY_INLINE void dot_tile_of(std::int64_t height, const dot_work& t) {
 #define TROUPE_CASE(M)                                                         \
   case M:                                                                      \
     if constexpr (M <= dot_rows)                                               \
-      dot_rows_tile<M>(x_m, x_stride, w, w_stride, num_cols, size, bias, y_m,  \
-                       y_stride);                                              \
+      dot_tile<M, N, Lines>(t);                                                \
     break;
-    switch (height) {
-      TROUPE_CASE(1)
-      TROUPE_CASE(2)
-      TROUPE_CASE(3)
-      TROUPE_CASE(4)
-      TROUPE_CASE(5)
-      TROUPE_CASE(6)
-    default: break;
-    }
+  switch (height) {
+    TROUPE_CASE(1)
+    TROUPE_CASE(2)
+    TROUPE_CASE(3)
+    TROUPE_CASE(4)
+  default: break;
+  }
 #undef TROUPE_CASE
+}
+
+/// Columns [n, n + N) of dot_block.
+template <int N>
+HWY_INLINE void dot_columns(dot_work t, std::int64_t num_rows, std::int64_t n,
+                            std::int64_t part) {
+  const float* x = t.x;
+  float* y = t.y + n;
+  float* carry = t.carry;
+  const std::int64_t size = t.size;
+  const std::int64_t num_tiles = (num_rows + dot_rows - 1) / dot_rows;
+  t.bias = t.bias == nullptr ? nullptr : t.bias + n;
+  t.next = t.w + (n + N) * t.w_stride;
+  const float* next_end = t.next + N * t.w_stride;
+  for (std::int64_t k = 0; k == 0 || k < size; k += part) {
+    t.w += k == 0 ? n * t.w_stride : part;
+    t.size = HWY_MIN(part, size - k);
+    t.is_first = k == 0;
+    t.is_last = k + part >= size;
+    for (std::int64_t i = 0; i < num_tiles; ++i) {
+      // Tiles of nearly equal height: 5 rows are 3 + 2, not 4 + 1.
+      const std::int64_t m = num_rows * i / num_tiles;
+      const std::int64_t height = num_rows * (i + 1) / num_tiles - m;
+      t.x = x + m * t.x_stride + k;
+      t.y = y + m * t.y_stride;
+      t.carry = carry + i * dot_rows * dot_cols * 16;
+      if (N < dot_cols || t.next >= next_end) {
+        dot_tile_of<N, 0>(height, t);
+      } else if (num_tiles < 2) {
+        dot_tile_of<N, N>(height, t);
+        t.next += N * t.size;
+      } else if (num_tiles < 6) {
+        dot_tile_of<N, (N + 1) / 2>(height, t);
+        t.next += (N + 1) / 2 * t.size;
+      } else {
+        dot_tile_of<N, 1>(height, t);
+        t.next += t.size;
+      }
+    }
   }
 }
 
-/// What an outer product does with c: replaces it, goes on from it as the
-/// value before the first s, or adds the finished sum to it.
-enum class onto { overwrite, resume, add };
+/// y = w x^T (+ bias) for x [num_rows, size] and w [num_cols, size], given in
+/// `t`: for rows of x that a near cache holds, while w passes by once. `part`,
+/// a multiple of 16, bounds what is summed at once; if size is larger, t.carry
+/// has 16 floats for each tile's sum.
+inline void dot_block(const dot_work& t, std::int64_t num_rows,
+                      std::int64_t num_cols, std::int64_t part) {
+  std::int64_t n = 0;
+  for (; n + dot_cols <= num_cols; n += dot_cols)
+    dot_columns<dot_cols>(t, num_rows, n, part);
+  for (; n < num_cols; ++n)
+    dot_columns<1>(t, num_rows, n, part);
+}
+
+/// What an outer product does with c: replaces it, or goes on from it as the
+/// value before the first s.
+enum class onto { overwrite, resume };
 
 /// A view of a factor: element (m, s) is data[m * row + s * step].
 struct factor {
@@ -128,86 +248,122 @@ struct factor {
   std::int64_t step = 0;
 };
 
-/// c[m][k] from the sum over rising s < size of a(m, s) b[s][k], for m < M and
-/// for `cols` columns in (16 (V - 1), 16 V].
+/// c [num_rows, cols] from a b: c[m][k] is the sum over rising s < size of
+/// a(m, s) b[s][k].
+struct outer_work {
+  factor a;
+  const float* b = nullptr;
+  std::int64_t b_stride = 0;
+  std::int64_t size = 0;
+  float* c = nullptr;
+  std::int64_t c_stride = 0;
+  std::int64_t cols = 0;
+  onto mode = onto::overwrite;
+};
+
+/// M rows and 16 (V - 1) < cols <= 16 V columns. Not inlined: its loop needs
+/// all registers.
 template <int M, int V>
-HWY_INLINE void outer_tile(factor a, const float* b, std::int64_t b_stride,
-                           std::int64_t size, float* c, std::int64_t c_stride,
-                           std::int64_t cols, onto mode) {
+HWY_NOINLINE void outer_tile(const outer_work& t) {
+  constexpr int last = V - 1;
   lanes total[M][V];
-  const std::int64_t tail = cols - 16 * (V - 1);
+  const std::int64_t tail = t.cols - 16 * last;
   HWY_UNROLL(8)
-  for (int m = 0; m < M; ++m) HWY_UNROLL(4) for (int v = 0; v < V; ++v) {
-    const std::int64_t n = v + 1 < V ? 16 : tail;
-    total[m][v] =
-      mode == onto::resume ? load_n(c + m * c_stride + 16 * v, n) : set(0);
-  }
-  for (std::int64_t s = 0; s < size; ++s) {
-    lanes row[V];
+  for (int m = 0; m < M; ++m)
     HWY_UNROLL(4)
-    for (int v = 0; v + 1 < V; ++v) row[v] = load(b + s * b_stride + 16 * v);
-    row[V - 1] = tail == 16 ? load(b + s * b_stride + 16 * (V - 1))
-                            : load_n(b + s * b_stride + 16 * (V - 1), tail);
-    HWY_UNROLL(8) for (int m = 0; m < M; ++m) {
-      const lanes scale = set(a.data[m * a.row + s * a.step]);
+  for (int v = 0; v < V; ++v)
+    total[m][v] =
+      t.mode == onto::overwrite
+        ? set(0)
+        : load_n(t.c + m * t.c_stride + 16 * v, v < last ? 16 : tail);
+  // Three pointers to a: rows i, 3 + i and 6 + i at i times the stride.
+  const std::int64_t a_row = t.a.row;
+  const float* a = t.a.data;
+  const float* a_3 = a + 3 * a_row;
+  const float* a_6 = a + 6 * a_row;
+  const float* b = t.b;
+  const auto add_step = [&](const lanes(&row)[V]) HWY_ATTR {
+    HWY_UNROLL(8)
+    for (int m = 0; m < M; ++m) {
+      const lanes scale =
+        set(m < 3 ? a[m * a_row]
+                  : (m < 6 ? a_3[(m - 3) * a_row] : a_6[(m - 6) * a_row]));
       HWY_UNROLL(4)
-      for (int v = 0; v < V; ++v) total[m][v] = fma(scale, row[v], total[m][v]);
+      for (int v = 0; v < V; ++v)
+        total[m][v] = fma(scale, row[v], total[m][v]);
+    }
+    a += t.a.step;
+    a_3 += t.a.step;
+    a_6 += t.a.step;
+    b += t.b_stride;
+  };
+  if (tail == 16) {
+    for (std::int64_t s = 0; s < t.size; ++s) {
+      lanes row[V];
+      HWY_UNROLL(4)
+      for (int v = 0; v < V; ++v)
+        row[v] = load(b + 16 * v);
+      add_step(row);
+    }
+  } else {
+    for (std::int64_t s = 0; s < t.size; ++s) {
+      lanes row[V];
+      HWY_UNROLL(4)
+      for (int v = 0; v < last; ++v)
+        row[v] = load(b + 16 * v);
+      row[last] = load_n(b + 16 * last, tail);
+      add_step(row);
     }
   }
   HWY_UNROLL(8)
-  for (int m = 0; m < M; ++m) HWY_UNROLL(4) for (int v = 0; v < V; ++v) {
-    const std::int64_t n = v + 1 < V ? 16 : tail;
-    float* to = c + m * c_stride + 16 * v;
-    store_n(mode == onto::add ? add(load_n(to, n), total[m][v]) : total[m][v],
-            to, n);
-  }
+  for (int m = 0; m < M; ++m)
+    HWY_UNROLL(4)
+  for (int v = 0; v < V; ++v)
+    store_n(total[m][v], t.c + m * t.c_stride + 16 * v, v < last ? 16 : tail);
 }
 
+/// M rows and at most 16 outer_lanes columns.
 template <int M>
-void outer_rows_tile(factor a, const float* b, std::int64_t b_stride,
-                     std::int64_t size, float* c, std::int64_t c_stride,
-                     std::int64_t cols, onto mode) {
-  constexpr std::int64_t width = 16 * outer_lanes;
-  for (std::int64_t k = 0; k < cols; k += width) {
-    const std::int64_t n = HWY_MIN(cols - k, width);
-    if (n > 16 * (outer_lanes - 1))
-      outer_tile<M, outer_lanes>(a, b + k, b_stride, size, c + k, c_stride, n,
-                                 mode);
-    else if (outer_lanes > 1 && n <= 16)
-      outer_tile<M, 1>(a, b + k, b_stride, size, c + k, c_stride, n, mode);
-    else if constexpr (outer_lanes > 2)
-      outer_tile<M, 2>(a, b + k, b_stride, size, c + k, c_stride, n, mode);
-  }
+HWY_INLINE void outer_tile_of(const outer_work& t) {
+  if (t.cols > 16 * (outer_lanes - 1))
+    return outer_tile<M, outer_lanes>(t);
+  if constexpr (outer_lanes > 2)
+    if (t.cols > 16)
+      return outer_tile<M, 2>(t);
+  if constexpr (outer_lanes > 1)
+    outer_tile<M, 1>(t);
 }
 
-/// c [num_rows, cols] from a b, a [num_rows, size], b [size, cols].
-HWY_INLINE void outer_block(factor a, std::int64_t num_rows, const float* b,
-                            std::int64_t b_stride, std::int64_t size, float* c,
-                            std::int64_t c_stride, std::int64_t cols,
-                            onto mode) {
-  const std::int64_t num_tiles = (num_rows + outer_rows - 1) / outer_rows;
-  for (std::int64_t i = 0; i < num_tiles; ++i) {
-    const std::int64_t m = num_rows * i / num_tiles;
-    const std::int64_t height = num_rows * (i + 1) / num_tiles - m;
-    const factor a_m{a.data + m * a.row, a.row, a.step};
-    float* c_m = c + m * c_stride;
-#define TROUPE_CASE(M)                                                         \
-  case M:                                                                      \
-    if constexpr (M <= outer_rows)                                             \
-      outer_rows_tile<M>(a_m, b, b_stride, size, c_m, c_stride, cols, mode);   \
-    break;
-    switch (height) {
-      TROUPE_CASE(1)
-      TROUPE_CASE(2)
-      TROUPE_CASE(3)
-      TROUPE_CASE(4)
-      TROUPE_CASE(5)
-      TROUPE_CASE(6)
-      TROUPE_CASE(7)
-      TROUPE_CASE(8)
-    default: break;
+/// `height` <= outer_rows rows: 8, or what is left in fours, twos and one.
+HWY_INLINE void outer_rows_of(outer_work t, std::int64_t height) {
+  const auto run = [&](auto rows) HWY_ATTR {
+    constexpr int M = decltype(rows)::value;
+    if constexpr (M <= outer_rows)
+      for (; height >= M; height -= M) {
+        outer_tile_of<M>(t);
+        t.a.data += M * t.a.row;
+        t.c += M * t.c_stride;
+      }
+  };
+  run(std::integral_constant<int, 8>());
+  run(std::integral_constant<int, 6>());
+  run(std::integral_constant<int, 4>());
+  run(std::integral_constant<int, 2>());
+  run(std::integral_constant<int, 1>());
+}
+
+/// All rows and columns, tile by tile, from b as it lies.
+inline void outer_block(const outer_work& t, std::int64_t num_rows) {
+  constexpr std::int64_t width = 16 * outer_lanes;
+  for (std::int64_t m = 0; m < num_rows; m += outer_rows) {
+    outer_work tile = t;
+    tile.a.data += m * t.a.row;
+    for (std::int64_t k = 0; k < t.cols; k += width) {
+      tile.b = t.b + k;
+      tile.c = t.c + m * t.c_stride + k;
+      tile.cols = HWY_MIN(t.cols - k, width);
+      outer_rows_of(tile, HWY_MIN(num_rows - m, outer_rows));
     }
-#undef TROUPE_CASE
   }
 }
 
