@@ -20,9 +20,10 @@ std::string markdown_tables(const machine_description& machine);
 ///   inline apply_<machine>(who_, what_), to be called in an atomic block,
 /// where what_ is <machine>_on_<event> and the outcome is left in `outcome_`:
 /// move_, reject_, defer_ or ignore_. An effect that updates nothing is the
-/// macro do_<machine>_<effect>(who_), nothing unless defined before; one that is
-/// defined ends with a semicolon. Each use of an inline repeats the whole table,
-/// so a model has one place that applies events, with the event in a variable.
+/// macro do_<machine>_<effect>(who_), nothing unless defined before; one that
+/// is defined ends with a semicolon. Each use of an inline repeats the whole
+/// table, so a model has one place that applies events, with the event in a
+/// variable.
 std::string promela(const machine_description& machine);
 
 /// Returns what has to stand once before all machines.
