@@ -294,8 +294,8 @@ private:
     }
     if (options_.task == coordinator_task::run && how.code == 0)
       std::printf("%s: %lld steps in %.0f s, in %s\n", how.status.c_str(),
-                  static_cast<long long>(summary_.steps),
-                  summary_.wall_seconds, options_.run_directory.c_str());
+                  static_cast<long long>(summary_.steps), summary_.wall_seconds,
+                  options_.run_directory.c_str());
     std::fflush(stdout);
     context_.cards->set_process_state("ended");
     context_.cards->set_end(how.code == 0 ? "done" : how.cause);

@@ -33,9 +33,9 @@ enum class errc : std::uint16_t {
   data_empty = 203,      ///< zero rows kept
   prompt_too_long = 204, ///< found before step 0
   // models and tokenizers
-  model_unreadable = 301,   ///< a file is missing, torn or malformed
-  model_unsupported = 302,  ///< family, activation or dtype that we lack
-  model_mismatch = 303,     ///< names or shapes differ from the config
+  model_unreadable = 301,  ///< a file is missing, torn or malformed
+  model_unsupported = 302, ///< family, activation or dtype that we lack
+  model_mismatch = 303,    ///< names or shapes differ from the config
   tokenizer_unreadable = 304,
   tokenizer_unsupported = 305, ///< names the component
   plugin_refused = 306,        ///< dlopen, ABI version, or duplicate name
@@ -55,21 +55,21 @@ enum class errc : std::uint16_t {
   // training
   nonfinite_loss = 601, ///< more steps in a row than allowed
   // checkpoints
-  checkpoint_corrupt = 701, ///< checksum or file missing
+  checkpoint_corrupt = 701,  ///< checksum or file missing
   checkpoint_mismatch = 702, ///< of another job or model
   checkpoint_absent = 703,
   io_failed = 704, ///< the operating system refused: path and errno
   // processes, actors, transport
-  process_lost = 801,    ///< names the process, its last state and the cause
+  process_lost = 801,      ///< names the process, its last state and the cause
   deadline_exceeded = 802, ///< on what, since when, until which deadline
   message_too_large = 803, ///< a CAF message above 64 KiB
   frame_corrupt = 804,     ///< checksum, length or kind
   peer_gone = 805,
   epoch_stale = 806,
-  aborted = 807,       ///< by the operator, or after a failure elsewhere
-  shutting_down = 808, ///< admission is closed
+  aborted = 807,         ///< by the operator, or after a failure elsewhere
+  shutting_down = 808,   ///< admission is closed
   journal_illegal = 809, ///< a record that is not an edge of its table
-  internal = 901, ///< a library threw; the text is its own
+  internal = 901,        ///< a library threw; the text is its own
 };
 
 /// Returns the enumerator's name, "unknown" for a number that is none.

@@ -5,6 +5,8 @@
 
 namespace troupe::runtime {
 
-std::string_view torch_version() { return TORCH_VERSION; }
+std::string_view torch_version() {
+  return TORCH_VERSION;
+}
 
 } // namespace troupe::runtime

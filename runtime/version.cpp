@@ -3,6 +3,8 @@
 
 namespace troupe::runtime {
 
-std::string_view version() { return "0.1.0"; }
+std::string_view version() {
+  return "0.1.0";
+}
 
 } // namespace troupe::runtime

@@ -25,10 +25,10 @@ struct aligned_allocator {
   using value_type = T;
   T* allocate(std::size_t n) {
     return static_cast<T*>(
-      ::operator new(n * sizeof(T), std::align_val_t{64}));
+      ::operator new (n * sizeof(T), std::align_val_t{64}));
   }
   void deallocate(T* p, std::size_t) {
-    ::operator delete(p, std::align_val_t{64});
+    ::operator delete (p, std::align_val_t{64});
   }
   bool operator==(const aligned_allocator&) const { return true; }
 };
