@@ -49,6 +49,9 @@ class checks(unittest.TestCase):
         self.rule("sleep", "tests/runtime/a_test.cpp",
                   "void f() {\n  std::this_thread::sleep_for(1s); }",
                   "// sleep_for is not used\n", "a_test.cpp:2: 'sleep_for'")
+        self.rule("names", "tests/actors/a_test.cpp",
+                  'TEST_CASE("one; two") {}', 'TEST_CASE("one, two") {}',
+                  "CTest's list")
         self.rule("sleep", "tests/actors/a_test.cpp", "{ sleep(1); }",
                   'const char* s = "sleep(1)";', "'sleep('")
         self.rule("sleep", "tests/runtime/b_test.cpp",

@@ -86,6 +86,12 @@ def floating(path, data):
         "'{}': a floating type in protocols/; send its bit pattern")
 
 
+def unlistable(path, data):
+    yield from matching_lines(
+        data.decode(errors="replace"), r'TEST_CASE(_FIXTURE)?\([^"]*"[^"]*[;\[\]]',
+        "'{}': CTest's list of tests breaks at ; [ and ] in a name")
+
+
 def too_big(path, data):
     if len(data) > MAX_BYTES:
         yield 1, f"{len(data)} bytes; at most {MAX_BYTES} are allowed"
@@ -99,6 +105,8 @@ RULES = {
     "todo": (lambda p: is_source(p) or p.suffix == ".md", bare_todo),
     "float": (lambda p: p.parts[0] == "protocols" and p.suffix in CODE,
               floating),
+    "names": (lambda p: p.parts[0] == "tests" and p.suffix in CODE,
+              unlistable),
     "size": (lambda p: True, too_big),
 }
 

@@ -42,7 +42,7 @@ TEST_CASE("every coordinate of a token changes its number") {
   CHECK(numbers.size() == all.size());
 }
 
-TEST_CASE("uniform is uniform in [0, 1)") {
+TEST_CASE("uniform is uniform from 0 to below 1") {
   constexpr int num_bins = 64, num_draws = 64000;
   std::array<int, num_bins> counts{};
   double lag = 0, previous = 0.5;

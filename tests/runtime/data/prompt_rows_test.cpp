@@ -24,7 +24,7 @@ const std::string good_row = R"({"prompt": "1+1=", "answer": "2"})"
 
 } // namespace
 
-TEST_CASE("rows keep the two fields and their line; blank lines are none") {
+TEST_CASE("rows keep the two fields and their line, blank lines are none") {
   const temporary_folder folder;
   const auto file =
     folder.write("r.jsonl", "\xef\xbb\xbf" + good_row
