@@ -6,24 +6,23 @@
 
 namespace troupe::kernels {
 
-/// The memory in which a gradient of linear packs its factors, for a block of
-/// `cols` columns; the same for all instruction sets.
+/// The memory in which a gradient of linear packs its factors, one block at a
+/// time; the same for all instruction sets.
 struct gradient_scratch {
-  static constexpr std::int64_t max_packed_rows = 240; ///< divides by 8 and 6
+  static constexpr std::int64_t max_cols = 384; ///< of the result, at once
+  static constexpr std::int64_t max_rows = 240; ///< packed at once; 8 and 6 fit
+  static constexpr std::int64_t max_steps = 512;
+  static constexpr std::int64_t max_panels = 128 * 1024; ///< floats: 512 KiB
 
   /// `cols` in whole panels; 48 is the widest.
   static std::int64_t padded(std::int64_t cols) {
     return (cols + 47) / 48 * 48;
   }
-
-  /// Steps of the sum whose part of b fits into 512 KiB.
+  /// Steps of the sum that one block takes.
   static std::int64_t steps(std::int64_t cols) {
-    return std::clamp<std::int64_t>(128 * 1024 / padded(cols), 16, 512);
+    return std::min(max_panels / padded(cols), max_steps);
   }
-
-  static std::int64_t floats(std::int64_t cols) {
-    return steps(cols) * (padded(cols) + max_packed_rows + 8);
-  }
+  static constexpr std::int64_t floats = max_panels + max_steps * max_rows;
 };
 
 } // namespace troupe::kernels

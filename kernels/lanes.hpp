@@ -264,22 +264,26 @@ HWY_INLINE float sum(lanes a) {
 }
 
 #if HWY_TARGET == HWY_AVX3
-/// sum() of a, b, c and d, side by side.
-HWY_INLINE hn::Vec<hn::Full128<float>> sum_each(lanes a, lanes b, lanes c,
-                                                lanes d) {
+/// What sum() has of a, b, c and d after two halvings, in a block of four each.
+HWY_INLINE reg quarters(lanes a, lanes b, lanes c, lanes d) {
   const reg_tag tag;
-  // Halves of two vectors at once, then quarters of four.
   const reg ac = hn::Add(hn::ConcatUpperLower(tag, c.r[0], a.r[0]),
                          hn::ConcatLowerUpper(tag, c.r[0], a.r[0]));
   const reg bd = hn::Add(hn::ConcatUpperLower(tag, d.r[0], b.r[0]),
                          hn::ConcatLowerUpper(tag, d.r[0], b.r[0]));
-  const reg abcd = hn::Add(hn::OddEvenBlocks(bd, ac),
-                           hn::SwapAdjacentBlocks(hn::OddEvenBlocks(ac, bd)));
-  const reg pairs = hn::Add(abcd, hn::Shuffle1032(abcd));
+  return hn::Add(hn::OddEvenBlocks(bd, ac),
+                 hn::SwapAdjacentBlocks(hn::OddEvenBlocks(ac, bd)));
+}
+
+/// sum() of a, b, c and d, side by side.
+HWY_INLINE hn::Vec<hn::Full128<float>> sum_each(lanes a, lanes b, lanes c,
+                                                lanes d) {
+  const reg blocks = quarters(a, b, c, d);
+  const reg pairs = hn::Add(blocks, hn::Shuffle1032(blocks));
   const reg sums = hn::Add(pairs, hn::Shuffle2301(pairs));
   alignas(64) static constexpr std::int32_t firsts[16] = {0, 4, 8, 12};
   const reg packed =
-    hn::TableLookupLanes(sums, hn::SetTableIndices(tag, firsts));
+    hn::TableLookupLanes(sums, hn::SetTableIndices(reg_tag(), firsts));
   return hn::LowerHalf(hn::LowerHalf(packed));
 }
 #endif

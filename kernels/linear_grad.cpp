@@ -19,57 +19,67 @@ constexpr std::int64_t panel_width = 16 * outer_lanes;
 /// t.b [size, cols] as panels [panel][s][panel_width]; a tile then reads one
 /// short stretch of memory, whatever the stride.
 void pack_panels(const outer_work& t, float* packed) {
-  for (std::int64_t k = 0; k < t.cols; k += panel_width) {
-    const std::int64_t width = HWY_MIN(panel_width, t.cols - k);
-    for (std::int64_t s = 0; s < t.size; ++s, packed += panel_width)
+  for (std::int64_t s = 0; s < t.size; ++s) {
+    const float* from = t.b + s * t.b_stride;
+    for (std::int64_t k = 0; k < t.cols; k += panel_width) {
+      float* to = packed + k * t.size + s * panel_width;
+      const std::int64_t width = HWY_MIN(panel_width, t.cols - k);
       for (std::int64_t v = 0; v < width; v += 16)
-        store(load_n(t.b + s * t.b_stride + k + v, HWY_MIN(width - v, 16)),
-              packed + v);
+        store(load_n(from + k + v, HWY_MIN(width - v, 16)), to + v);
+    }
   }
 }
 
 /// Columns of t.a, as rows [s][outer_rows] of each tile.
 void pack_factor(const outer_work& t, std::int64_t num_rows, float* packed) {
+  for (std::int64_t s = 0; s < t.size; ++s) {
+    const float* from = t.a.data + s * t.a.step;
+    float* to = packed + s * outer_rows;
+    std::int64_t m = 0;
+    for (; m + outer_rows <= num_rows; m += outer_rows)
+      std::memcpy(to + m * t.size, from + m, outer_rows * sizeof(float));
+    for (std::int64_t i = m; i < num_rows; ++i)
+      to[m * t.size + i - m] = from[i];
+  }
+}
+
+/// One block of columns and of s, whose part of b stays in the second cache.
+void outer_part(const outer_work& t, std::int64_t num_rows, float* packed_b,
+                float* packed_a) {
+  constexpr std::int64_t chunk = gradient_scratch::max_rows;
+  pack_panels(t, packed_b);
   for (std::int64_t m = 0; m < num_rows; m += outer_rows) {
-    const std::int64_t height = HWY_MIN(outer_rows, num_rows - m);
-    for (std::int64_t s = 0; s < t.size; ++s, packed += outer_rows) {
-      const float* from = t.a.data + m * t.a.row + s * t.a.step;
-      for (std::int64_t i = 0; i < height; ++i)
-        packed[i] = from[i * t.a.row];
+    outer_work tile = t;
+    tile.b_stride = panel_width;
+    tile.a.data += m * t.a.row;
+    if (t.a.row == 1) {
+      if (m % chunk == 0)
+        pack_factor(tile, HWY_MIN(chunk, num_rows - m), packed_a);
+      tile.a = {packed_a + m % chunk * t.size, 1, outer_rows};
+    }
+    for (std::int64_t k = 0; k < t.cols; k += panel_width) {
+      tile.b = packed_b + k * t.size;
+      tile.c = t.c + m * t.c_stride + k;
+      tile.cols = HWY_MIN(t.cols - k, panel_width);
+      outer_rows_of(tile, HWY_MIN(num_rows - m, outer_rows));
     }
   }
 }
 
-/// The product t in blocks of s, whose part of b stays in the second cache.
-/// `memory` has room for gradient_scratch::floats.
+/// The whole product; `memory` has room for gradient_scratch::floats.
 void outer_product(const outer_work& t, std::int64_t num_rows, float* memory) {
-  const bool is_transposed = t.a.row == 1;
-  const std::int64_t block = gradient_scratch::steps(t.cols);
-  float* packed_b = memory;
-  float* packed_a = memory + block * gradient_scratch::padded(t.cols);
-  for (std::int64_t s = 0; s < t.size; s += block) {
+  constexpr std::int64_t width = gradient_scratch::max_cols;
+  for (std::int64_t k = 0; k < t.cols; k += width) {
     outer_work part = t;
-    part.a.data += s * t.a.step;
-    part.b += s * t.b_stride;
-    part.size = HWY_MIN(block, t.size - s);
-    part.mode = s == 0 ? t.mode : onto::resume;
-    pack_panels(part, packed_b);
-    constexpr std::int64_t chunk = gradient_scratch::max_packed_rows;
-    for (std::int64_t m = 0; m < num_rows; m += outer_rows) {
-      outer_work tile = part;
-      tile.b_stride = panel_width;
-      tile.a.data += m * t.a.row;
-      if (is_transposed) {
-        if (m % chunk == 0)
-          pack_factor(tile, HWY_MIN(chunk, num_rows - m), packed_a);
-        tile.a = {packed_a + m % chunk * part.size, 1, outer_rows};
-      }
-      for (std::int64_t k = 0; k < t.cols; k += panel_width) {
-        tile.b = packed_b + k * part.size;
-        tile.c = part.c + m * t.c_stride + k;
-        tile.cols = HWY_MIN(t.cols - k, panel_width);
-        outer_rows_of(tile, HWY_MIN(num_rows - m, outer_rows));
-      }
+    part.cols = HWY_MIN(width, t.cols - k);
+    part.c += k;
+    const std::int64_t steps = gradient_scratch::steps(part.cols);
+    for (std::int64_t s = 0; s < t.size; s += steps) {
+      part.a.data = t.a.data + s * t.a.step;
+      part.b = t.b + s * t.b_stride + k;
+      part.size = HWY_MIN(steps, t.size - s);
+      part.mode = s == 0 ? t.mode : onto::resume;
+      outer_part(part, num_rows, memory, memory + gradient_scratch::max_panels);
     }
   }
 }
@@ -132,12 +142,12 @@ void over_blocks(matrix result, std::int64_t depth, thread_pool& pool,
               [&](std::int64_t begin, std::int64_t end) {
                 const std::int64_t cols =
                   by_columns ? end - begin : result.cols;
-                const std::int64_t size = gradient_scratch::floats(cols);
-                scratch memory(size);
+                scratch memory(gradient_scratch::floats);
+                float* packed = memory.take(gradient_scratch::floats);
                 if (by_columns)
-                  f(0, result.rows, begin, cols, memory.take(size));
+                  f(0, result.rows, begin, cols, packed);
                 else
-                  f(begin, end - begin, 0, cols, memory.take(size));
+                  f(begin, end - begin, 0, cols, packed);
               });
 }
 

@@ -49,34 +49,60 @@ struct dot_work {
   bool is_last = true;         ///< else leave the sums in carry
 };
 
+#if HWY_TARGET == HWY_AVX3
+/// finish_tile for 4 by 6: block m of a register holds what belongs to row m.
+HWY_INLINE void finish_4_by_6(const lanes (&total)[4][6], const dot_work& t) {
+  const hn::Full128<float> quad;
+  const auto blocks = [&](int n) HWY_ATTR {
+    return quarters(total[0][n], total[1][n], total[2][n], total[3][n]);
+  };
+  // In each block: the four quarters of two columns to the halves of both.
+  const auto halves = [](reg a, reg b) HWY_ATTR {
+    const hn::Repartition<double, reg_tag> wide;
+    const auto a_wide = hn::BitCast(wide, a);
+    const auto b_wide = hn::BitCast(wide, b);
+    return hn::Add(
+      hn::BitCast(reg_tag(), hn::InterleaveLower(wide, a_wide, b_wide)),
+      hn::BitCast(reg_tag(), hn::InterleaveUpper(wide, a_wide, b_wide)));
+  };
+  const auto sums = [](reg a, reg b) HWY_ATTR {
+    return hn::Add(reg{_mm512_shuffle_ps(a.raw, b.raw, 0x88)},
+                   reg{_mm512_shuffle_ps(a.raw, b.raw, 0xDD)});
+  };
+  reg first = sums(halves(blocks(0), blocks(1)), halves(blocks(2), blocks(3)));
+  const reg pair = halves(blocks(4), blocks(5));
+  reg last = sums(pair, pair);
+  if (t.bias != nullptr) {
+    first = hn::Add(first, hn::LoadDup128(reg_tag(), t.bias));
+    alignas(16) const float two[4] = {t.bias[4], t.bias[5]};
+    last = hn::Add(last, hn::LoadDup128(reg_tag(), two));
+  }
+  alignas(64) float rows[32];
+  hn::Store(first, reg_tag(), rows);
+  hn::Store(last, reg_tag(), rows + 16);
+  HWY_UNROLL(4)
+  for (int m = 0; m < 4; ++m) {
+    float* y = t.y + m * t.y_stride;
+    hn::StoreU(hn::Load(quad, rows + 4 * m), quad, y);
+    std::memcpy(y + 4, rows + 16 + 4 * m, 2 * sizeof(float));
+  }
+}
+#endif
+
 template <int M, int N>
 HWY_INLINE void finish_tile(const lanes (&total)[M][N], const dot_work& t) {
 #if HWY_TARGET == HWY_AVX3
-  // Four sums at once: each row's first four, then two of two rows.
+  if constexpr (M == 4 && N == 6)
+    return finish_4_by_6(total, t);
   const hn::Full128<float> quad;
   HWY_UNROLL(8)
   for (int m = 0; m < M && N >= 4; ++m) {
-    auto sums = sum_each(total[m][0], total[m][1], total[m][2], total[m][3]);
+    auto four = sum_each(total[m][0], total[m][1], total[m][2], total[m][3]);
     if (t.bias != nullptr)
-      sums = hn::Add(sums, hn::LoadU(quad, t.bias));
-    hn::StoreU(sums, quad, t.y + m * t.y_stride);
+      four = hn::Add(four, hn::LoadU(quad, t.bias));
+    hn::StoreU(four, quad, t.y + m * t.y_stride);
   }
-  HWY_UNROLL(8)
-  for (int m = 0; m < M && N == 6; m += 2) {
-    const int other = m + 1 < M ? m + 1 : m;
-    alignas(16) float pairs[4];
-    hn::Store(sum_each(total[m][N - 2], total[m][N - 1], total[other][N - 2],
-                       total[other][N - 1]),
-              quad, pairs);
-    HWY_UNROLL(4)
-    for (int i = 0; i < 4; ++i) {
-      const int n = N - 2 + i % 2;
-      const float s = pairs[i];
-      t.y[(i < 2 ? m : other) * t.y_stride + n] =
-        t.bias == nullptr ? s : s + t.bias[n];
-    }
-  }
-  constexpr int first = N == 6 ? 6 : N / 4 * 4;
+  constexpr int first = N / 4 * 4;
 #else
   constexpr int first = 0;
 #endif
@@ -194,6 +220,7 @@ HWY_INLINE void dot_columns(dot_work t, std::int64_t num_rows, std::int64_t n,
   const std::int64_t size = t.size;
   const std::int64_t num_tiles = (num_rows + dot_rows - 1) / dot_rows;
   t.bias = t.bias == nullptr ? nullptr : t.bias + n;
+  const bool is_fetching = N == dot_cols && t.next != nullptr;
   t.next = t.w + (n + N) * t.w_stride;
   const float* next_end = t.next + N * t.w_stride;
   for (std::int64_t k = 0; k == 0 || k < size; k += part) {
@@ -208,7 +235,7 @@ HWY_INLINE void dot_columns(dot_work t, std::int64_t num_rows, std::int64_t n,
       t.x = x + m * t.x_stride + k;
       t.y = y + m * t.y_stride;
       t.carry = carry + i * dot_rows * dot_cols * 16;
-      if (N < dot_cols || t.next >= next_end) {
+      if (!is_fetching || t.next >= next_end) {
         dot_tile_of<N, 0>(height, t);
       } else if (num_tiles < 2) {
         dot_tile_of<N, N>(height, t);
@@ -228,8 +255,10 @@ HWY_INLINE void dot_columns(dot_work t, std::int64_t num_rows, std::int64_t n,
 /// `t`: for rows of x that a near cache holds, while w passes by once. `part`,
 /// a multiple of 16, bounds what is summed at once; if size is larger, t.carry
 /// has 16 floats for each tile's sum.
-inline void dot_block(const dot_work& t, std::int64_t num_rows,
-                      std::int64_t num_cols, std::int64_t part) {
+inline void dot_block(dot_work t, std::int64_t num_rows, std::int64_t num_cols,
+                      std::int64_t part) {
+  // Not worth fetching ahead: 256 KiB stay in the second cache.
+  t.next = num_cols * t.size < 64 * 1024 ? nullptr : t.w;
   std::int64_t n = 0;
   for (; n + dot_cols <= num_cols; n += dot_cols)
     dot_columns<dot_cols>(t, num_rows, n, part);

@@ -26,6 +26,10 @@ using std::chrono::steady_clock;
 std::string_view filter;
 bool is_single = false;
 
+bool is_wanted(const std::string& name) {
+  return name.find(filter) != std::string::npos;
+}
+
 /// Seconds: of the wall clock, or of the CPU where one thread does all the
 /// work, so that other programs do not count.
 double now() {
@@ -52,7 +56,7 @@ double best_time(const Function& f) {
 template <class Function>
 void report(const std::string& name, double flops, double bytes,
             const Function& f) {
-  if (name.find(filter) == std::string::npos)
+  if (!is_wanted(name))
     return;
   const double t = best_time(f);
   std::printf("%-36s %9.1f us %8.1f GFLOP/s %7.1f GB/s\n", name.c_str(),
@@ -66,9 +70,7 @@ void run_linear(std::int64_t T, std::int64_t N, std::int64_t K,
     std::to_string(T) + "x" + std::to_string(K) + "->" + std::to_string(N);
   const std::string names[] = {"linear " + shape, "grad_input " + shape,
                                "grad_weight " + shape};
-  if (names[0].find(filter) == std::string::npos
-      && names[1].find(filter) == std::string::npos
-      && names[2].find(filter) == std::string::npos)
+  if (!is_wanted(names[0]) && !is_wanted(names[1]) && !is_wanted(names[2]))
     return;
   // Few rows: the weights of a whole model pass by, more than a cache holds.
   const std::int64_t copies =
@@ -95,6 +97,8 @@ void run_linear(std::int64_t T, std::int64_t N, std::int64_t K,
 
 void run_attention(const std::string& name, std::int64_t num_sequences,
                    std::int64_t length, bool is_decode, thread_pool& pool) {
+  if (!is_wanted("attention " + name) && !is_wanted("attention_grad " + name))
+    return;
   constexpr attention_shape shape{9, 3, 64, 0.125F};
   const std::int64_t num_keys = num_sequences * length;
   const std::int64_t T = is_decode ? num_sequences : num_keys;
