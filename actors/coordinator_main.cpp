@@ -221,7 +221,7 @@ private:
       const auto result = runtime::job_api::run_job(job);
       summary_.steps = result.steps_done;
       summary_.metrics = result.last;
-      if (result.steps_done < result.num_steps)
+      if (!result.is_complete)
         how.status = "stopped";
     } catch (const failure& f) {
       why = f;

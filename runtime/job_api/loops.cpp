@@ -27,7 +27,7 @@ double seconds_since(clock::time_point start) {
 struct progress {
   std::int64_t step = 0;           ///< completed steps of both stages
   std::int64_t optimizer_step = 0; ///< of the current stage
-  std::int64_t skipped_in_a_row = 0;
+  std::int64_t skipped_in_a_row = 0, num_skipped = 0;
   bool evaluated_at_start = false;
   std::int64_t evaluated_after_warmup = -1; ///< step, or -1
 };
@@ -36,6 +36,7 @@ std::string to_json(const progress& p, const data_position& at) {
   return nlohmann::json{{"step", p.step},
                         {"optimizer_step", p.optimizer_step},
                         {"skipped_in_a_row", p.skipped_in_a_row},
+                        {"num_skipped", p.num_skipped},
                         {"evaluated_at_start", p.evaluated_at_start},
                         {"evaluated_after_warmup", p.evaluated_after_warmup},
                         {"data_pass", at.data_pass},
@@ -49,12 +50,15 @@ public:
 
   loop_result operator()() {
     const auto info = job_.open();
-    if (!info.loop_state.empty())
-      restore(info.loop_state);
     saved_step_ = info.resumed_step;
     const auto warmup = config_.sft_warmup.steps;
     const auto total = warmup + config_.train.steps;
+    bool is_complete = false;
     try {
+      if (!info.loop_state.empty())
+        restore(info.loop_state);
+      else
+        step_start_ = job_.position();
       if (config_.data.eval && !at_.evaluated_at_start) {
         evaluate_into("start");
         at_.evaluated_at_start = true;
@@ -67,24 +71,27 @@ public:
         }
         one_step(warmup);
       }
+      if (at_.step == total) {
+        finish();
+        is_complete = true;
+      }
     } catch (const failure& f) {
       if (f.code() != errc::shutting_down)
         throw;
     }
-    if (at_.step < total) { // the first Ctrl-C
-      if (saved_step_ != at_.step || at_.step == 0)
-        save();
-    } else {
-      finish();
-    }
-    return {at_.step, total, last_};
+    if (!is_complete && saved_step_ != at_.step) // the first Ctrl-C
+      save();
+    return {at_.step, total, is_complete, last_};
   }
 
 private:
   void restore(const std::string& text) {
     const auto state = nlohmann::json::parse(text);
-    at_ = {state.at("step"), state.at("optimizer_step"),
-           state.at("skipped_in_a_row"), state.at("evaluated_at_start"),
+    at_ = {state.at("step"),
+           state.at("optimizer_step"),
+           state.at("skipped_in_a_row"),
+           state.at("num_skipped"),
+           state.at("evaluated_at_start"),
            state.at("evaluated_after_warmup")};
     step_start_ = {state.at("data_pass"), state.at("position")};
     job_.seek(step_start_);
@@ -92,8 +99,8 @@ private:
 
   void one_step(std::int64_t warmup) {
     const auto start = clock::now();
-    step_start_ = job_.position();
     metrics values;
+    std::vector<group> used;
     const bool is_warmup = at_.step < warmup;
     if (at_.step == warmup)
       at_.optimizer_step = 0;
@@ -104,9 +111,9 @@ private:
       supervised_step(config_.train.optimizer, config_.train.batch_size,
                       at_.step - warmup, config_.train.steps, values);
     else
-      policy_step(at_.step - warmup, values);
+      used = policy_step(at_.step - warmup, values);
     ++at_.step;
-    step_start_ = job_.position();
+    step_start_ = step_end_;
     values["time/step_s"] = seconds_since(start);
     if (auto tokens = values.find("rollout/tokens"); tokens != values.end())
       values["throughput/tokens_per_s"] =
@@ -117,22 +124,29 @@ private:
         trained->second / values["time/step_s"];
     const auto every = config_.run.save_every_steps;
     const auto eval_every = config_.eval.every_steps;
-    if (config_.data.eval && eval_every > 0 && at_.step % eval_every == 0)
-      for (const auto& [key, value] : evaluate(job_, "heldout"))
-        values[key] = value;
     for (const auto& [key, value] : values)
       last_[key] = value;
     job_.log(at_.step, is_warmup ? "sft_warmup" : config_.train.algorithm,
              values);
+    if (!used.empty())
+      job_.consume(used);
+    if (config_.data.eval && eval_every > 0 && at_.step % eval_every == 0)
+      evaluate_now();
     if (every > 0 && at_.step % every == 0)
       save();
+  }
+
+  /// Where the next step begins is asked for before this one changes weights.
+  std::vector<protocols::group_id> take_rows(std::int64_t count) {
+    auto rows = job_.take_prompts("train", static_cast<std::size_t>(count));
+    step_end_ = job_.position();
+    return rows;
   }
 
   void supervised_step(const config::optimizer_block& optimizer,
                        std::int64_t batch_size, std::int64_t index,
                        std::int64_t num_steps, metrics& values) {
-    const auto rows =
-      job_.take_prompts("train", static_cast<std::size_t>(batch_size));
+    const auto rows = take_rows(batch_size);
     const double rate = learning_rate(optimizer, index, num_steps);
     const auto start = clock::now();
     account(job_.train_supervised(at_.step, rows, rate), values);
@@ -140,11 +154,11 @@ private:
     values["train/learning_rate"] = rate;
   }
 
-  void policy_step(std::int64_t index, metrics& values) {
+  /// Returns the groups that it trained on.
+  std::vector<group> policy_step(std::int64_t index, metrics& values) {
     const auto& t = config_.train;
     auto start = clock::now();
-    const auto ids =
-      job_.take_prompts("train", static_cast<std::size_t>(t.prompts_per_step));
+    const auto ids = take_rows(t.prompts_per_step);
     auto groups =
       job_.generate(ids,
                     {"train", static_cast<std::uint32_t>(t.samples_per_prompt),
@@ -157,14 +171,14 @@ private:
     if (groups.empty()) {
       job_.say("step " + std::to_string(at_.step)
                + ": every group was dropped by reward.on_error; no update");
-      return;
+      return {};
     }
     const auto advantages = group_advantages(groups, values);
     job_.log_rollouts(at_.step, groups, advantages);
     start = clock::now();
     train_minibatches(groups, advantages, index, values);
     values["time/train_s"] = seconds_since(start);
-    job_.consume(groups);
+    return groups;
   }
 
   std::vector<float> group_advantages(const std::vector<group>& groups,
@@ -211,8 +225,8 @@ private:
                 static_cast<std::uint32_t>(m), rate),
               of_part);
       for (const auto& [key, value] : of_part)
-        if (key.starts_with("rollout/"))
-          values[key] = value; // of the first minibatch, see trainer
+        if (key.starts_with("rollout/") || key == "train/policy_version")
+          values[key] = value; // of the first minibatch; of the last one
         else if (key.ends_with("_max"))
           sums[key] = std::max(sums[key], value * static_cast<double>(count));
         else
@@ -238,8 +252,8 @@ private:
       return;
     }
     ++at_.skipped_in_a_row;
-    ++num_skipped_;
-    values["train/skipped_steps"] = static_cast<double>(num_skipped_);
+    ++at_.num_skipped;
+    values["train/skipped_steps"] = static_cast<double>(at_.num_skipped);
     job_.say("step " + std::to_string(at_.step) + ": update skipped ("
              + std::to_string(at_.skipped_in_a_row)
              + " in a row): " + result.skipped);
@@ -257,18 +271,23 @@ private:
 
   /// `when` names the point in the run, for the summary.
   void evaluate_into(const std::string& when) {
-    const auto values = evaluate(job_, "heldout");
+    const auto values = evaluate_now();
+    last_["eval/" + when + "_accuracy"] = values.at("eval/heldout_accuracy");
+  }
+
+  metrics evaluate_now() {
+    auto values = evaluate(job_, "heldout");
     for (const auto& [key, value] : values)
       last_[key] = value;
-    last_["eval/" + when + "_accuracy"] = values.at("eval/heldout_accuracy");
     job_.log(at_.step, "eval", values);
+    return values;
   }
 
   void finish() {
-    if (config_.data.eval)
-      evaluate_into("final");
     if (saved_step_ != at_.step)
       save();
+    if (config_.data.eval)
+      evaluate_into("final");
     job_.export_model();
   }
 
@@ -281,8 +300,8 @@ private:
   const config::job_config& config_;
   progress at_;
   data_position step_start_; ///< where the step that comes next begins
+  data_position step_end_;   ///< and where the one that runs will end
   std::int64_t saved_step_ = -1;
-  std::int64_t num_skipped_ = 0;
   metrics last_;
 };
 

@@ -11,6 +11,7 @@ namespace troupe::runtime::job_api {
 struct loop_result {
   std::int64_t steps_done = 0; ///< of both stages
   std::int64_t num_steps = 0;  ///< that the job asked for
+  bool is_complete = false;    ///< all steps, the last evaluation, the model
   metrics last;                ///< of the last step and the evaluations
 };
 
