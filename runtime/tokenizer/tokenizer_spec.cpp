@@ -4,6 +4,10 @@
 #include "protocols/failure.hpp"
 #include "runtime/tokenizer/json_node.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
 namespace troupe::runtime::tokenizer {
 
 namespace fs = std::filesystem;
@@ -191,6 +195,18 @@ dom::element parse(const fs::path& file, dom::parser& parser) {
   return out;
 }
 
+/// Takes whole numbers beyond 64 bits, too, as reals: transformers writes
+/// model_max_length 10^30 for "no limit", which simdjson refuses.
+dom::element parse_config(const fs::path& file, dom::parser& parser) {
+  std::ifstream in{file};
+  const auto content = nlohmann::json::parse(in, nullptr, false);
+  dom::element out;
+  if (content.is_discarded()
+      || parser.parse(content.dump()).get(out) != simdjson::SUCCESS)
+    return parse(file, parser); // whose error says why
+  return out;
+}
+
 } // namespace
 
 tokenizer_spec read_tokenizer_spec(const fs::path& file) {
@@ -226,7 +242,7 @@ special_names read_special_names(const fs::path& file) {
   if (!fs::exists(file))
     return out;
   dom::parser parser;
-  const node root{file, parse(file, parser), ""};
+  const node root{file, parse_config(file, parser), ""};
   const auto read = [&](const char* key, std::optional<std::string>& name) {
     const auto found = root.find(key);
     if (!found)

@@ -4,6 +4,8 @@
 #include "kernels/adamw.hpp"
 #include "protocols/failure.hpp"
 
+#include <c10/util/StringUtil.h>
+
 #include <cmath>
 #include <cstring>
 
@@ -89,9 +91,11 @@ void adamw_optimizer::restore(const checkpoint::safetensors_reader& from,
   const auto read = [&](const shard::parameter& p, const char* suffix) {
     const auto& found = from.at(p.name() + suffix);
     if (found.shape != p.tensor().sizes().vec())
-      throw protocols::failure(protocols::errc::model_mismatch,
-                               "optimizer state '" + found.name
-                                 + "' has another shape than its parameter");
+      throw protocols::failure(
+        protocols::errc::model_mismatch,
+        c10::str("optimizer state '", found.name, "' has the shape ",
+                 at::IntArrayRef{found.shape}, ", its parameter ",
+                 p.tensor().sizes()));
     auto made = torch::empty_like(p.tensor().detach());
     checkpoint::to_f32(found, values(made));
     return made;

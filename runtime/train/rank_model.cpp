@@ -8,6 +8,7 @@
 #include "runtime/model/load_plugin.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
 
+#include <c10/util/StringUtil.h>
 #include <nlohmann/json.hpp>
 
 #include <cstring>
@@ -148,18 +149,21 @@ void rank_model::export_to(const std::filesystem::path& folder) const {
 void rank_model::restore(const std::filesystem::path& folder) {
   std::ifstream in{folder / checkpoint_files::state};
   const auto state = nlohmann::json::parse(in, nullptr, false);
-  if (state.is_discarded())
-    throw failure(errc::checkpoint_corrupt,
-                  (folder / checkpoint_files::state).string()
-                    + " is not readable as JSON");
+  for (const auto* key : {"policy_version", "stage", "num_updates"})
+    if (!state.is_object() || !state.contains(key)
+        || !state.at(key).is_number_unsigned())
+      throw failure(errc::checkpoint_corrupt,
+                    (folder / checkpoint_files::state).string()
+                      + " is no JSON object with a whole number '" + key + "'");
   const auto weights =
     checkpoint::safetensors_reader::open(folder / checkpoint_files::weights);
   for (const auto& [name, p] : policy_->named_parameters()) {
     const auto& found = weights.at(name);
     if (found.shape != p->tensor().sizes().vec())
       throw failure(errc::checkpoint_mismatch,
-                    folder.string() + ": tensor '" + name
-                      + "' has another shape than the job's model");
+                    c10::str(folder.string(), ": tensor '", name,
+                             "' has the shape ", at::IntArrayRef{found.shape},
+                             ", the job's model ", p->tensor().sizes()));
     checkpoint::to_f32(found, {p->tensor().mutable_data_ptr<float>(),
                                static_cast<std::size_t>(p->tensor().numel())});
   }

@@ -182,7 +182,8 @@ TEST_CASE("special ids come from tokenizer_config.json") {
   CHECK_FALSE(load(folder, small_tokenizer()).specials().eos);
   write_file(folder / "tokenizer_config.json",
              R"({"bos_token": "<s>", "eos_token": {"content": "</s>"},
-                 "pad_token": null})");
+                 "pad_token": null,
+                 "model_max_length": 1000000000000000019884624838656})");
   const auto loaded = load(folder, small_tokenizer());
   CHECK(loaded.specials().bos == 261);
   CHECK(loaded.specials().eos == 262);
