@@ -144,7 +144,7 @@ TEST_CASE("gradients of hidden states and weights are those of autograd") {
   }
 }
 
-TEST_CASE("the size of a chunk does not change a row's bits") {
+TEST_CASE("the size of a chunk does not change a bit") {
   head_fixture f;
   const auto whole = run_backward(f, {0.9F, 256});
   for (const std::int64_t chunk : {1, 4, 15}) {
