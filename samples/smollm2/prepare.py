@@ -26,20 +26,17 @@ OTHER_NAMES = {
     "output_norm.weight": "model.norm.weight",
     "output.weight": "lm_head.weight"}
 
-# The task: sums and differences, asked for without words around the number.
-TASK = "chain_sum"
-TASK_OPTIONS = {"min_terms": 2, "max_terms": 2,
-                "min_digits": 1, "max_digits": 2}
-SYSTEM = "You answer with a number only."
+# The task: final_number grades it. Two answered examples make the model answer
+# with a number alone; at temperature 1 it starts at a mean reward near 0.2.
+TASK = "letter_counting"
+TASK_OPTIONS = {"min_words": 2, "max_words": 4}
+EXAMPLES = [
+    ('How many times does the letter "a" appear in the text: "a banana"?', "4"),
+    ('How many times does the letter "h" appear in the text: "of the tree"?',
+     "1")]
 SEED = 7
-NUM_DRAWN = 2000  # some questions come twice and are kept once
+NUM_DRAWN = 2000  # a question that comes twice is kept once
 NUM_EVAL = 200
-
-
-def ask(question):
-    """Returns reasoning-gym's question in fewer words."""
-    term = question.split(":")[-1].strip().removesuffix("=").strip()
-    return f"What is {term}? Answer with the number only."
 
 
 def open_gguf():
@@ -154,12 +151,15 @@ def write_tokenizer(keys, folder):
 
 
 def render(template, question):
-    """Renders one user message as transformers' apply_chat_template does."""
+    """Renders the examples and a question as apply_chat_template does."""
     from jinja2.sandbox import ImmutableSandboxedEnvironment
     environment = ImmutableSandboxedEnvironment(trim_blocks=True,
                                                 lstrip_blocks=True)
-    messages = [{"role": "system", "content": SYSTEM},
-                {"role": "user", "content": question}]
+    messages = []
+    for asked, answer in EXAMPLES:
+        messages += [{"role": "user", "content": asked},
+                     {"role": "assistant", "content": answer}]
+    messages.append({"role": "user", "content": question})
     return environment.from_string(template).render(
         messages=messages, add_generation_prompt=True)
 
@@ -170,7 +170,7 @@ def write_prompts(template, folder):
     rows = {}
     for item in reasoning_gym.create_dataset(
             TASK, size=NUM_DRAWN, seed=SEED, **TASK_OPTIONS):
-        prompt = render(template, ask(item["question"]))
+        prompt = render(template, item["question"])
         rows.setdefault(prompt, item["answer"])
     rows = [{"prompt": p, "answer": a} for p, a in rows.items()]
     for name, part in [("eval.jsonl", rows[:NUM_EVAL]),
