@@ -120,9 +120,15 @@ private:
     return answer.result();
   }
 
-  void on_rollout(know_rollout& who) {
+  caf::result<acknowledged> on_rollout(know_rollout& who) {
     rollout_ = caf::actor_cast<rollout_actor>(who.rollout);
-    tell(rollout_, weights_changed{version_, layout_generation_});
+    auto answer = open<acknowledged>();
+    ask<acknowledged>(
+      rollout_, "rollout/dp=0/tp=0",
+      weights_changed{version_, layout_generation_}, deadline::control,
+      [answer](acknowledged& done_by) mutable { answer.answer(done_by); },
+      answer.otherwise());
+    return answer.result();
   }
 
   failure_handler returning_view(failure_handler otherwise) {
@@ -144,12 +150,6 @@ private:
 parameter_shard_actor spawn_parameter_shard(caf::actor_system& system,
                                             rank_context& rank) {
   return system.spawn<parameter_shard>(std::ref(rank));
-}
-
-void set_rollout(const parameter_shard_actor& shard,
-                 const rollout_actor& rollout) {
-  caf::anon_send(shard,
-                 know_rollout{caf::actor_cast<caf::strong_actor_ptr>(rollout)});
 }
 
 } // namespace troupe::actors

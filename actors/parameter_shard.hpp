@@ -16,12 +16,8 @@
 
 namespace troupe::actors {
 
-/// `rollout` may be set later: see rank_supervisor.
+/// The rollout is made known later, by know_rollout.
 protocols::parameter_shard_actor
 spawn_parameter_shard(caf::actor_system& system, rank_context& rank);
-
-/// Parameter shard <- rank supervisor: whom to tell of new versions.
-void set_rollout(const protocols::parameter_shard_actor& shard,
-                 const protocols::rollout_actor& rollout);
 
 } // namespace troupe::actors

@@ -77,8 +77,17 @@ private:
         return 0;
       },
       [this, answer](int) mutable {
-        answer.answer(spawn_actors());
-        process_.cards->set_process_state("running");
+        const auto reply = spawn_actors();
+        // Placed when the rollout may generate, not before.
+        ask<acknowledged>(
+          shard_, "parameter_shard/dp=0/tp=0", know_rollout{reply.rollout},
+          deadline::control,
+          [this, reply, answer](acknowledged&) mutable {
+            machine_.apply(event::placed);
+            process_.cards->set_process_state("running");
+            answer.answer(reply);
+          },
+          answer.otherwise());
       },
       answer.otherwise());
     return answer.result();
@@ -95,12 +104,10 @@ private:
     cache_ = spawn_cache_owner(system, rank_, address());
     rollout_ = spawn_rollout(system, rank_, shard_, cache_);
     trainer_ = spawn_trainer(system, rank_, shard_);
-    set_rollout(shard_, rollout_);
     this->monitor(shard_);
     this->monitor(cache_);
     this->monitor(rollout_);
     this->monitor(trainer_);
-    machine_.apply(event::placed);
     return {caf::actor_cast<caf::strong_actor_ptr>(rollout_),
             caf::actor_cast<caf::strong_actor_ptr>(trainer_),
             caf::actor_cast<caf::strong_actor_ptr>(shard_),

@@ -40,7 +40,7 @@ using parameter_shard_actor = caf::typed_actor<
   answers<take_view, view_taken>, answers<return_view, view_returned>,
   answers<begin_update, may_update>, answers<end_update, updated>,
   answers<write_checkpoint, checkpoint_written>,
-  answers<export_model, model_exported>, hears<know_rollout>,
+  answers<export_model, model_exported>, answers<know_rollout, acknowledged>,
   hears<continuation>>;
 
 using prompt_source_actor =

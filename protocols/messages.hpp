@@ -260,6 +260,7 @@ struct return_view {
 struct view_returned {};
 
 /// Rank supervisor -> parameter shard, once: whom to tell of new versions.
+/// Reply: acknowledged, when the rollout has the present one.
 struct know_rollout {
   caf::strong_actor_ptr rollout;
 };
