@@ -120,22 +120,24 @@ class CleanRun(JobTest):
 
     def test_memory_is_flat(self):
         job = self.start(**{"train.steps": 300, "eval.max_prompts": 1})
-        samples = {}
-        for step in range(1, 301):
+        launcher = []
+        for step in range(50, 291):
             job.wait_for(f" {step}/300")
-            if step < 50:
-                continue
-            for name in ("coordinator", "rank-0"):
-                pid = samples.setdefault(name, (job.pid_of(name), []))[0]
-                pages = int(pathlib.Path(f"/proc/{pid}/statm")
-                            .read_text().split()[1])
-                samples[name][1].append(pages * 4)
+            pages = int(pathlib.Path(f"/proc/{job.process.pid}/statm")
+                        .read_text().split()[1])
+            launcher.append(pages * 4)
         self.assert_clean(job)
-        for name, (_, kib) in samples.items():
-            n = len(kib)
-            mean_x, mean_y = (n - 1) / 2, sum(kib) / n
+        kib = {"launcher": launcher}
+        for name in ("coordinator", "rank-0"):
+            key = f"memory/{name}_rss_bytes"
+            kib[name] = [r[key] / 1024 for r in job.metrics()
+                         if key in r and r["step"] >= 50]
+        for name, values in kib.items():
+            n = len(values)
+            self.assertGreater(n, 200, name)
+            mean_x, mean_y = (n - 1) / 2, sum(values) / n
             slope = (sum((x - mean_x) * (y - mean_y)
-                         for x, y in enumerate(kib))
+                         for x, y in enumerate(values))
                      / sum((x - mean_x) ** 2 for x in range(n)))
             self.assertLess(slope, 20, f"{name} grows {slope:.1f} KiB a step")
 
