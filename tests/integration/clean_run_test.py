@@ -51,20 +51,20 @@ class CleanRun(JobTest):
                 path.unlink() if path.is_file() else path.rmdir()
 
     def test_a_killed_and_resumed_run_equals_a_whole_one(self):
-        settings = {"train.steps": 8, "sft_warmup.steps": 2,
-                    "run.save_every_steps": 5, "train.minibatches": 2}
+        settings = {"train.steps": 38, "sft_warmup.steps": 2,
+                    "run.save_every_steps": 10, "train.minibatches": 2}
         whole = self.start(**settings)
         self.assert_clean(whole)
         whole_metrics = without_times(whole.metrics())
         whole.directory.rename(pathlib.Path(self.folder) / "whole")
 
         first = self.start(**settings)
-        first.wait_for(" 7/10")
+        first.wait_for(" 12/40")
         for pid in first.processes():
             os.kill(pid, signal.SIGKILL)
-        first.end()
+        self.assertNotEqual(first.end(), 0, "it had ended before the kill")
         first.await_nothing_left()
-        self.assertIn("step-5", first.checkpoints())
+        self.assertIn("step-10", first.checkpoints())
         second = self.start("--resume", **settings)
         self.assert_clean(second)
 
