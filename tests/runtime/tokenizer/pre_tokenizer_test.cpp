@@ -9,11 +9,12 @@ using namespace troupe::runtime::tokenizer;
 
 namespace {
 
-using words = std::vector<std::string_view>;
+using words = std::vector<std::string>;
 
 words split(const pre_tokenizer_spec& spec, std::string_view text) {
   const pre_tokenizer used{spec, "tokenizer.json"};
-  return used.split(text).words;
+  const auto found = used.split(text);
+  return {found.words.begin(), found.words.end()};
 }
 
 pre_tokenizer_spec only(pre_tokenizer_spec::step step) {
