@@ -7,15 +7,16 @@
 // Prints each difference beside its limit, and the seconds of a forward and
 // backward pass; exits 1 if a limit is passed. Writes FOLDER/saved.
 #include "kernels/linear.hpp"
-#include "kernels/softmax.hpp"
 #include "runtime/checkpoint/safetensors.hpp"
 #include "runtime/model/decoder_files.hpp"
 #include "runtime/model/tensor_view.hpp"
+#include "runtime/train/loss_head.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -149,41 +150,27 @@ void compare_greedy(const safetensors_reader& reference,
 /// Mean loss of the labelled tokens, and its gradients.
 double backward(const ids& tokens, const ids& labels, model::decoder& decoder,
                 kernels::thread_pool& pool) {
-  const packed rows{ids(8, 96)};
-  ids targets(tokens.size(), 0);
-  std::vector<float> coefficients(tokens.size(), 0);
-  std::int64_t num_targets = 0;
+  const packed sequences{ids(8, 96)};
+  ids rows, targets;
   for (std::size_t t = 0; t + 1 < tokens.size(); ++t)
-    if (rows.positions[t + 1] != 0 && labels[t + 1] >= 0) {
-      targets[t] = labels[t + 1];
-      coefficients[t] = 1;
-      ++num_targets;
+    if (sequences.positions[t + 1] != 0 && labels[t + 1] >= 0) {
+      rows.push_back(static_cast<std::int32_t>(t));
+      targets.push_back(labels[t + 1]);
     }
-  const auto hidden = decoder.hidden(tokens, rows.context(pool));
-  const auto states = hidden.detach();
-  auto logits = logits_of(states, decoder, pool);
-  std::vector<float> logprobs(tokens.size()), log_sum_exp(tokens.size());
-  kernels::token_logprobs(model::as_const_matrix(logits), targets, 1,
-                          logprobs.data(), nullptr, log_sum_exp.data(), pool);
-  double loss = 0;
-  for (std::size_t t = 0; t < tokens.size(); ++t) {
-    loss -= coefficients[t] * logprobs[t];
-    coefficients[t] /= -static_cast<float>(num_targets);
-  }
-  kernels::token_logprobs_grad(model::as_matrix(logits), targets, 1,
-                               log_sum_exp.data(), coefficients.data(), pool);
-  auto head = decoder.lm_head_weight();
-  auto gradient = model::empty_matrix(states.size(0), states.size(1));
-  kernels::linear_grad_input(
-    model::as_const_matrix(logits), model::as_const_matrix(head),
-    model::as_matrix(gradient), kernels::into::overwrite, pool);
-  if (!head.grad().defined())
-    head.mutable_grad() = torch::zeros_like(head).detach();
-  kernels::linear_grad_weight(model::as_const_matrix(logits),
-                              model::as_const_matrix(states),
-                              model::as_matrix(head.grad()), pool);
+  const auto hidden = decoder.hidden(tokens, sequences.context(pool));
+  double sum = 0;
+  const auto gradient = runtime::train::backward(
+    hidden.detach(), decoder.lm_head_weight(), {rows, targets}, {},
+    [&](std::size_t, std::span<const float> logprobs, std::span<const float>,
+        std::span<float> coefficients) {
+      for (const auto logprob : logprobs)
+        sum -= static_cast<double>(logprob);
+      std::fill(coefficients.begin(), coefficients.end(),
+                -1 / static_cast<float>(rows.size()));
+    },
+    pool);
   hidden.backward(gradient);
-  return loss / static_cast<double>(num_targets);
+  return sum / static_cast<double>(rows.size());
 }
 
 void compare_gradients(const safetensors_reader& reference,
@@ -197,12 +184,15 @@ void compare_gradients(const safetensors_reader& reference,
       if (held.value->tensor().grad().defined())
         held.value->tensor().grad().zero_();
     const auto start = std::chrono::steady_clock::now();
+    const auto processor_start = std::clock();
     loss = backward(tokens, labels, decoder, pool);
     const std::chrono::duration<double> seconds =
       std::chrono::steady_clock::now() - start;
     std::printf("troupe: forward and backward of 768 tokens on %d threads: "
-                "%.3f s\n",
-                pool.num_threads(), seconds.count());
+                "%.3f s, of processors %.3f s\n",
+                pool.num_threads(), seconds.count(),
+                static_cast<double>(std::clock() - processor_start)
+                  / CLOCKS_PER_SEC);
   }
   const auto wanted_loss = floats_of(reference, "sft_loss").item<double>();
   report("SFT loss, relative difference",
