@@ -94,7 +94,7 @@ void adamw(std::span<float> weights, std::span<const float> gradients,
            const adamw_settings& settings, thread_pool& pool) {
   const auto f = factors_of(settings);
   const auto n = static_cast<std::int64_t>(weights.size());
-  in_parallel(pool, n, 16, n * 4, [&](std::int64_t begin, std::int64_t end) {
+  in_parallel(pool, n, 16, n * 2, [&](std::int64_t begin, std::int64_t end) {
     HWY_DYNAMIC_DISPATCH(update)
     (weights.data(), gradients.data(), first_moment.data(),
      second_moment.data(), f, begin, end);
@@ -107,14 +107,15 @@ double sum_of_squares(std::span<const float> values, thread_pool& pool) {
   const auto n = static_cast<std::int64_t>(values.size());
   const std::int64_t part = (n + num_parts - 1) / num_parts;
   std::array<double, num_parts> sums{};
-  in_parallel(pool, num_parts, 1, n, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t p = begin; p < end; ++p) {
-      const std::int64_t first = std::min(p * part, n);
-      HWY_DYNAMIC_DISPATCH(sum_squares)
-      (values.data() + first, std::min(part, n - first),
-       &sums[static_cast<std::size_t>(p)]);
-    }
-  });
+  in_parallel(pool, num_parts, 1, n / 3,
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t p = begin; p < end; ++p) {
+                  const std::int64_t first = std::min(p * part, n);
+                  HWY_DYNAMIC_DISPATCH(sum_squares)
+                  (values.data() + first, std::min(part, n - first),
+                   &sums[static_cast<std::size_t>(p)]);
+                }
+              });
   double total = 0;
   for (const double s : sums)
     total += s;

@@ -170,7 +170,7 @@ void attention(const_matrix q, std::span<const attention_row> rows,
   // Thread i takes every num_threads-th unit: later rows see more keys.
   const std::int64_t num_slots = pool.num_threads();
   in_parallel(
-    pool, num_slots, 1, num_keys * shape.num_heads * shape.head_width / 4,
+    pool, num_slots, 1, num_keys * shape.num_heads * shape.head_width / 12,
     [&](std::int64_t begin, std::int64_t end) {
       std::int64_t unit = 0;
       for (std::int64_t t = 0; t < num_rows;) {

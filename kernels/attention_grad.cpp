@@ -156,7 +156,7 @@ void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
   }
   const std::int64_t num_slots = pool.num_threads();
   in_parallel(
-    pool, num_slots, 1, num_pairs * shape.num_heads * shape.head_width / 2,
+    pool, num_slots, 1, num_pairs * shape.num_heads * shape.head_width / 5,
     [&](std::int64_t begin, std::int64_t end) {
       std::int64_t index = 0;
       for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {

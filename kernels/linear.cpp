@@ -56,6 +56,8 @@ void linear_columns(const_matrix x, const_matrix w, const float* bias, matrix y,
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+#include <algorithm>
+
 namespace troupe::kernels {
 
 HWY_EXPORT(carry_size);
@@ -63,7 +65,10 @@ HWY_EXPORT(linear_columns);
 
 void linear(const_matrix x, const_matrix w, const float* bias, matrix y,
             thread_pool& pool) {
-  in_parallel(pool, w.rows, 12, 2 * x.rows * w.rows * w.cols / 16,
+  // 100 GFLOP/s, or 32 GB/s of weights: between memory and caches.
+  const std::int64_t nanoseconds =
+    w.rows * w.cols * std::max<std::int64_t>(x.rows * 2, 12) / 100;
+  in_parallel(pool, w.rows, 12, nanoseconds,
               [&](std::int64_t begin, std::int64_t end) {
                 std::int64_t size = 0;
                 HWY_DYNAMIC_DISPATCH(carry_size)(x.rows, x.cols, &size);

@@ -138,7 +138,7 @@ void over_blocks(matrix result, std::int64_t depth, thread_pool& pool,
     || (result.cols % panel == 0 && num_panels % pool.num_threads() == 0)
     || result.rows < 32 * pool.num_threads();
   in_parallel(pool, by_columns ? result.cols : result.rows,
-              by_columns ? panel : 8, result.rows * result.cols * depth / 8,
+              by_columns ? panel : 8, result.rows * result.cols * depth / 50,
               [&](std::int64_t begin, std::int64_t end) {
                 const std::int64_t cols =
                   by_columns ? end - begin : result.cols;

@@ -93,7 +93,7 @@ HWY_EXPORT(weight_columns);
 
 void rms_norm(const_matrix x, const float* weight, float eps, matrix y,
               float* inv_rms, thread_pool& pool) {
-  in_parallel(pool, x.rows, 1, x.rows * x.cols,
+  in_parallel(pool, x.rows, 1, x.rows * x.cols / 2,
               [&](std::int64_t begin, std::int64_t end) {
                 HWY_DYNAMIC_DISPATCH(forward_rows)
                 (x, weight, eps, y, inv_rms, begin, end);
@@ -103,12 +103,12 @@ void rms_norm(const_matrix x, const float* weight, float eps, matrix y,
 void rms_norm_grad(const_matrix dy, const_matrix x, const float* weight,
                    const float* inv_rms, matrix dx, float* dweight,
                    thread_pool& pool) {
-  in_parallel(pool, x.cols, 16, x.rows * x.cols,
+  in_parallel(pool, x.cols, 16, x.rows * x.cols / 2,
               [&](std::int64_t begin, std::int64_t end) {
                 HWY_DYNAMIC_DISPATCH(weight_columns)
                 (dy, x, inv_rms, dweight, begin, end);
               });
-  in_parallel(pool, x.rows, 1, x.rows * x.cols,
+  in_parallel(pool, x.rows, 1, x.rows * x.cols / 2,
               [&](std::int64_t begin, std::int64_t end) {
                 HWY_DYNAMIC_DISPATCH(backward_rows)
                 (dy, x, weight, inv_rms, dx, begin, end);

@@ -70,7 +70,7 @@ void apply_rotary(matrix x, std::int64_t num_heads,
                   const std::int32_t* positions, const rotary_table& table,
                   rotation direction, thread_pool& pool) {
   const float sign = direction == rotation::forward ? 1.0F : -1.0F;
-  in_parallel(pool, x.rows, 1, x.rows * x.cols,
+  in_parallel(pool, x.rows, 1, x.rows * x.cols / 2,
               [&](std::int64_t begin, std::int64_t end) {
                 HWY_DYNAMIC_DISPATCH(rotate_rows)
                 (x, num_heads, positions, table.cos.data(), table.sin.data(),

@@ -81,7 +81,7 @@ void token_logprobs(const_matrix logits, std::span<const std::int32_t> targets,
                     float temperature, float* logprobs, float* entropies,
                     float* log_sum_exp, thread_pool& pool) {
   const float inverse = 1.0F / temperature;
-  in_parallel(pool, logits.rows, 1, logits.rows * logits.cols * 8,
+  in_parallel(pool, logits.rows, 1, logits.rows * logits.cols / 2,
               [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t t = begin; t < end; ++t) {
                   const softmax_row row =
@@ -102,7 +102,7 @@ void token_logprobs_grad(matrix logits, std::span<const std::int32_t> targets,
                          float temperature, const float* log_sum_exp,
                          const float* coefficients, thread_pool& pool) {
   const float inverse = 1.0F / temperature;
-  in_parallel(pool, logits.rows, 1, logits.rows * logits.cols * 8,
+  in_parallel(pool, logits.rows, 1, logits.rows * logits.cols / 2,
               [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t t = begin; t < end; ++t) {
                   float* row = logits.row(t);

@@ -15,7 +15,8 @@ namespace troupe::kernels {
 /// Shapes: logits [T, V], targets [T] -> logprobs [T]; entropies [T] or null:
 /// -sum p log p of the same distribution; log_sum_exp [T] or null.
 /// Numerics: row maximum, then exp summed in 16 partial sums over v mod 16 and
-/// one fixed tree; the same bits for a row wherever it stands.
+/// one fixed tree; the same bits for a row wherever it stands. NaN or
+/// +infinity in a row gives NaN; -infinity counts as probability 0.
 void token_logprobs(const_matrix logits, std::span<const std::int32_t> targets,
                     float temperature, float* logprobs, float* entropies,
                     float* log_sum_exp, thread_pool& pool);

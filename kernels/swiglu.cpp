@@ -60,7 +60,7 @@ HWY_EXPORT(forward_rows);
 HWY_EXPORT(backward_rows);
 
 void swiglu(const_matrix gate, const_matrix up, matrix y, thread_pool& pool) {
-  in_parallel(pool, y.rows, 1, y.rows * y.cols * 8,
+  in_parallel(pool, y.rows, 1, y.rows * y.cols / 2,
               [&](std::int64_t begin, std::int64_t end) {
                 HWY_DYNAMIC_DISPATCH(forward_rows)(gate, up, y, begin, end);
               });
@@ -68,7 +68,7 @@ void swiglu(const_matrix gate, const_matrix up, matrix y, thread_pool& pool) {
 
 void swiglu_grad(const_matrix dy, const_matrix gate, const_matrix up,
                  matrix dgate, matrix dup, thread_pool& pool) {
-  in_parallel(pool, dy.rows, 1, dy.rows * dy.cols * 12,
+  in_parallel(pool, dy.rows, 1, dy.rows * dy.cols,
               [&](std::int64_t begin, std::int64_t end) {
                 HWY_DYNAMIC_DISPATCH(backward_rows)
                 (dy, gate, up, dgate, dup, begin, end);
