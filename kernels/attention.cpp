@@ -13,7 +13,8 @@
 #include "hwy/foreach_target.h"
 
 #include "kernels/attention_tile.hpp"
-#include "kernels/tiles.hpp"
+#include "kernels/dot_tiles.hpp"
+#include "kernels/outer_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {

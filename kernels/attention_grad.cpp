@@ -5,12 +5,14 @@
 #include "kernels/scratch.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/attention_grad.cpp"
 #include "hwy/foreach_target.h"
 
-#include "kernels/tiles.hpp"
+#include "kernels/dot_tiles.hpp"
+#include "kernels/outer_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {

@@ -8,7 +8,7 @@
 #define HWY_TARGET_INCLUDE "kernels/linear.cpp"
 #include "hwy/foreach_target.h"
 
-#include "kernels/tiles.hpp"
+#include "kernels/dot_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {
@@ -33,7 +33,10 @@ void carry_size(std::int64_t num_rows, std::int64_t size,
 /// Outputs [begin, end) of all rows.
 void linear_columns(const_matrix x, const_matrix w, const float* bias, matrix y,
                     float* carry, std::int64_t begin, std::int64_t end) {
-  const std::int64_t chunk = rows_of_chunk(x.cols);
+  // Small weights come again at no cost, so that y stays in the first cache.
+  const bool is_small = (end - begin) * x.cols < 256 * 1024;
+  const std::int64_t chunk =
+    is_small ? HWY_MIN(rows_of_chunk(x.cols), 48) : rows_of_chunk(x.cols);
   for (std::int64_t t = 0; t < x.rows; t += chunk) {
     dot_work work;
     work.x = x.row(t);

@@ -4,11 +4,13 @@
 #include "kernels/parallel.hpp"
 #include "kernels/scratch.hpp"
 
+#include <cstring>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear_grad.cpp"
 #include "hwy/foreach_target.h"
 
-#include "kernels/tiles.hpp"
+#include "kernels/outer_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {
