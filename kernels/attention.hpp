@@ -38,13 +38,16 @@ void attention(const_matrix q, std::span<const attention_row> rows,
                thread_pool& pool);
 
 /// Gradient over packed sequences: sequence s is rows
-/// [offsets[s], offsets[s+1]) of q, k, v, and row i sees rows [begin, i].
-/// Shapes: q, out, dout, dq [T, H * E]; k, v, dk, dv [T, K * E] (overwritten);
+/// [offsets[s], offsets[s+1]) of q and [key_offsets[s], key_offsets[s+1]) of k
+/// and v, as many or more. Its last query sees all of its keys, the query
+/// before it all but the last, and so on.
+/// Shapes: q, out, dout, dq [T, H * E]; k, v, dk, dv [S, K * E] (overwritten);
 /// log_sum_exp [T, H].
 /// Numerics: fixed order, independent of the number of threads.
 void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
                     const_matrix v, const_matrix out, const float* log_sum_exp,
                     std::span<const std::int32_t> offsets,
+                    std::span<const std::int32_t> key_offsets,
                     const attention_shape& shape, matrix dq, matrix dk,
                     matrix dv, thread_pool& pool);
 

@@ -49,19 +49,18 @@ void sequence_grad(const attention_grad_unit& u, const attention_shape& shape) {
   const std::int64_t width = shape.head_width;
   const std::int64_t group = shape.num_heads / shape.num_kv_heads;
   const std::int64_t first_head = u.kv_head * group;
-  const float* k = u.k.row(u.begin) + u.kv_head * width;
-  const float* v = u.v.row(u.begin) + u.kv_head * width;
-  float* dk = u.dk.row(u.begin) + u.kv_head * width;
-  float* dv = u.dv.row(u.begin) + u.kv_head * width;
-  for (std::int64_t t = u.begin; t < u.end; ++t)
+  const float* k = u.k.row(u.key_begin) + u.kv_head * width;
+  const float* v = u.v.row(u.key_begin) + u.kv_head * width;
+  float* dk = u.dk.row(u.key_begin) + u.kv_head * width;
+  float* dv = u.dv.row(u.key_begin) + u.kv_head * width;
+  for (std::int64_t j = 0; j < u.num_keys(); ++j)
     for (std::int64_t e = 0; e < width; ++e)
-      dk[(t - u.begin) * u.dk.stride + e] =
-        dv[(t - u.begin) * u.dv.stride + e] = 0;
+      dk[j * u.dk.stride + e] = dv[j * u.dv.stride + e] = 0;
 
   for (std::int64_t t = u.begin; t < u.end; t += u.max_rows) {
     const std::int64_t num_rows = HWY_MIN(u.end - t, u.max_rows);
     const std::int64_t size = num_rows * group;
-    const std::int64_t num_keys = t + num_rows - u.begin;
+    const std::int64_t num_keys = u.num_keys_of(t + num_rows - 1);
     for (std::int64_t i = 0; i < size; ++i) {
       const std::int64_t from = (first_head + i % group) * width;
       std::memcpy(u.q_rows + i * width, u.q.row(t + i / group) + from,
@@ -88,7 +87,7 @@ void sequence_grad(const attention_grad_unit& u, const attention_shape& shape) {
       const std::int64_t head = first_head + i % group;
       const float delta =
         dot(u.dout_rows + i * width, u.out.row(row) + head * width, width);
-      slope_row(u.p + i * u.p_stride, u.dp + i * u.p_stride, row + 1 - u.begin,
+      slope_row(u.p + i * u.p_stride, u.dp + i * u.p_stride, u.num_keys_of(row),
                 num_keys, shape.scale,
                 u.log_sum_exp[row * shape.num_heads + head], delta);
     }
@@ -134,7 +133,7 @@ namespace {
 
 void unit_grad(attention_grad_unit& u, const attention_shape& shape) {
   const std::int64_t size = u.max_rows * (shape.num_heads / shape.num_kv_heads);
-  u.p_stride = (u.end - u.begin + 15) / 16 * 16;
+  u.p_stride = (u.num_keys() + 15) / 16 * 16;
   scratch memory(size * (2 * u.p_stride + 3 * shape.head_width));
   u.p = memory.take(size * u.p_stride);
   u.dp = memory.take(size * u.p_stride);
@@ -149,12 +148,13 @@ void unit_grad(attention_grad_unit& u, const attention_shape& shape) {
 void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
                     const_matrix v, const_matrix out, const float* log_sum_exp,
                     std::span<const std::int32_t> offsets,
+                    std::span<const std::int32_t> key_offsets,
                     const attention_shape& shape, matrix dq, matrix dk,
                     matrix dv, thread_pool& pool) {
   std::int64_t num_pairs = 0;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     const std::int64_t n = offsets[s + 1] - offsets[s];
-    num_pairs += n * n / 2;
+    num_pairs += n * (key_offsets[s + 1] - key_offsets[s]) - n * n / 2;
   }
   const std::int64_t num_slots = pool.num_threads();
   in_parallel(
@@ -164,7 +164,7 @@ void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
       for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
         for (std::int64_t g = 0; g < shape.num_kv_heads; ++g, ++index) {
           const std::int64_t slot = index % num_slots;
-          if (slot < begin || slot >= end || offsets[s] == offsets[s + 1])
+          if (slot < begin || slot >= end)
             continue;
           attention_grad_unit unit{.dout = dout,
                                    .q = q,
@@ -174,6 +174,8 @@ void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
                                    .log_sum_exp = log_sum_exp,
                                    .begin = offsets[s],
                                    .end = offsets[s + 1],
+                                   .key_begin = key_offsets[s],
+                                   .key_end = key_offsets[s + 1],
                                    .kv_head = g,
                                    .dq = dq,
                                    .dk = dk,

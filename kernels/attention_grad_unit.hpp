@@ -11,11 +11,18 @@ namespace troupe::kernels {
 struct attention_grad_unit {
   const_matrix dout, q, k, v, out;
   const float* log_sum_exp = nullptr;
-  std::int64_t begin = 0, end = 0; ///< rows of the sequence
+  std::int64_t begin = 0, end = 0;         ///< queries of the sequence
+  std::int64_t key_begin = 0, key_end = 0; ///< its keys
   std::int64_t kv_head = 0;
   matrix dq, dk, dv;
 
   std::int64_t max_rows = 4; ///< of queries at once
+
+  [[nodiscard]] std::int64_t num_keys() const { return key_end - key_begin; }
+  /// Keys that query `row` of the sequence sees.
+  [[nodiscard]] std::int64_t num_keys_of(std::int64_t row) const {
+    return num_keys() - (end - 1 - row);
+  }
 
   // Scratch: a few rows by the heads of the group, by keys or by E.
   float* p = nullptr;

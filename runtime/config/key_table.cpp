@@ -333,7 +333,8 @@ void add_train(std::vector<key_row>& rows) {
   b.key("minibatches", &block::minibatches, count(1, 65536),
         "Optimizer steps on one rollout batch.", grpo);
   b.key("microbatch_tokens", &block::microbatch_tokens, count(1, 16777216),
-        "Packed tokens of one forward; less takes less memory.");
+        "Packed tokens of one forward, a shared prompt once; less takes less "
+        "memory.");
   b.key("logit_chunk_tokens", &block::logit_chunk_tokens, count(1, 1048576),
         "Rows of logits that are held at once.");
   b.key("clip_low", &block::clip_low, {.min = 0, .max = 1},

@@ -81,6 +81,23 @@ void require_offsets(std::span<const std::int32_t> offsets,
                     + std::to_string(num_rows) + "; these do not"};
 }
 
+/// Each prefix ends before its sequence begins.
+void require_prefixes(const packed_sequences& packed) {
+  if (packed.prefixes.empty())
+    return;
+  require_size("prefixes", packed.prefixes.size(), packed.offsets.size() - 1);
+  for (std::size_t s = 0; s < packed.prefixes.size(); ++s) {
+    const auto [begin, end] = packed.prefixes[s];
+    if (begin < 0 || begin > end || end > packed.offsets[s])
+      throw failure{errc::invalid_request,
+                    "the prefix of packed sequence " + std::to_string(s)
+                      + " is rows " + std::to_string(begin) + " to "
+                      + std::to_string(end)
+                      + ", which do not lie before its first row, "
+                      + std::to_string(packed.offsets[s])};
+  }
+}
+
 } // namespace
 
 decoder::decoder(const decoder_config& config,
@@ -103,6 +120,7 @@ torch::Tensor decoder::hidden(std::span<const std::int32_t> ids,
   require_range("position", context.positions, config_.max_positions);
   if (const auto* packed = std::get_if<packed_sequences>(&context.attention)) {
     require_offsets(packed->offsets, ids.size());
+    require_prefixes(*packed);
   } else {
     const auto& cached = std::get<cached_rows>(context.attention);
     require_size("slots", cached.slots.size(), ids.size());

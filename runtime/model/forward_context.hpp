@@ -13,12 +13,19 @@
 
 namespace troupe::runtime::model {
 
-/// Whole sequences without a cache: sequence s is rows
-/// [offsets[s], offsets[s + 1]), each row sees its sequence up to itself.
-/// For training, scoring and tests. Shapes: offsets [B + 1], rising from 0 to
-/// T.
+struct row_range {
+  std::int32_t begin = 0, end = 0;
+};
+
+/// Sequences without a cache: sequence s is rows [offsets[s], offsets[s + 1]).
+/// Each row sees the prefix of its sequence, which is rows of an earlier one
+/// (a prompt that several completions share), and then its sequence up to
+/// itself. For training, scoring and tests.
+/// Shapes: offsets [B + 1], rising from 0 to T; prefixes [B], or empty if no
+/// sequence has one.
 struct packed_sequences {
   std::span<const std::int32_t> offsets;
+  std::span<const row_range> prefixes = {};
 };
 
 /// One layer's part of a cache: [slots, positions, K * E], by base pointers.

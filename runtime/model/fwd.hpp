@@ -15,5 +15,6 @@ struct decoder_config;
 struct forward_context;
 struct module_arguments;
 struct packed_sequences;
+struct row_range;
 
 } // namespace troupe::runtime::model

@@ -5,6 +5,7 @@
 #include "runtime/model/recorded_operation.hpp"
 #include "runtime/model/tensor_view.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -24,16 +25,72 @@ kernels::attention_shape shape_of(const attention_heads& heads) {
             1 / std::sqrt(static_cast<double>(heads.head_width)))};
 }
 
-std::vector<attention_row> rows_of(const packed_sequences& packed,
+/// The keys of packed sequences, one sequence after another: those of
+/// sequence s are [offsets[s], offsets[s + 1]), its prefix first.
+struct key_order {
+  std::vector<std::int32_t> offsets;
+  std::vector<std::int32_t> sources; ///< row of each; empty: as they stand
+};
+
+key_order order_of(const packed_sequences& packed) {
+  if (std::ranges::all_of(packed.prefixes, [](const row_range& prefix) {
+        return prefix.begin == prefix.end;
+      }))
+    return {{packed.offsets.begin(), packed.offsets.end()}, {}};
+  key_order order{{0}, {}};
+  const auto append = [&](std::int32_t begin, std::int32_t end) {
+    for (auto row = begin; row < end; ++row)
+      order.sources.push_back(row);
+  };
+  for (std::size_t s = 0; s < packed.prefixes.size(); ++s) {
+    append(packed.prefixes[s].begin, packed.prefixes[s].end);
+    append(packed.offsets[s], packed.offsets[s + 1]);
+    order.offsets.push_back(static_cast<std::int32_t>(order.sources.size()));
+  }
+  return order;
+}
+
+/// Returns keys or values in that order.
+Tensor gather(const Tensor& x, const key_order& order) {
+  if (order.sources.empty())
+    return x;
+  auto y = empty_matrix(order.offsets.back(), x.size(1));
+  const auto from = as_const_matrix(x);
+  const auto to = as_matrix(y);
+  for (std::int64_t i = 0; i < to.rows; ++i)
+    std::memcpy(to.row(i), from.row(order.sources[static_cast<std::size_t>(i)]),
+                static_cast<std::size_t>(to.cols) * sizeof(float));
+  return y;
+}
+
+/// The gradient of gather: rows that were gathered several times add up, in
+/// rising order.
+Tensor gather_grad(const Tensor& dy, const key_order& order,
+                   std::int64_t num_rows) {
+  if (order.sources.empty())
+    return dy;
+  auto dx = empty_matrix(num_rows, dy.size(1)).zero_();
+  const auto from = as_const_matrix(dy);
+  const auto to = as_matrix(dx);
+  for (std::int64_t i = 0; i < from.rows; ++i) {
+    auto* row = to.row(order.sources[static_cast<std::size_t>(i)]);
+    for (std::int64_t d = 0; d < to.cols; ++d)
+      row[d] += from.row(i)[d];
+  }
+  return dx;
+}
+
+std::vector<attention_row> rows_of(std::span<const std::int32_t> offsets,
+                                   const key_order& order,
                                    kernels::const_matrix keys,
                                    kernels::const_matrix values) {
   std::vector<attention_row> rows;
-  rows.reserve(static_cast<std::size_t>(keys.rows));
-  for (std::size_t s = 0; s + 1 < packed.offsets.size(); ++s) {
-    const auto begin = packed.offsets[s], end = packed.offsets[s + 1];
-    for (auto t = begin; t < end; ++t)
-      rows.push_back(
-        {keys.row(begin), values.row(begin), t - begin + 1, keys.stride});
+  rows.reserve(static_cast<std::size_t>(offsets.back()));
+  for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
+    const auto begin = order.offsets[s], end = order.offsets[s + 1];
+    for (auto t = offsets[s]; t < offsets[s + 1]; ++t)
+      rows.push_back({keys.row(begin), values.row(begin),
+                      end - begin - (offsets[s + 1] - 1 - t), keys.stride});
   }
   return rows;
 }
@@ -80,9 +137,12 @@ Tensor rotary_attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const auto forward = kernels::rotation::forward;
   rotate(q, heads.num_heads, context.positions, heads, forward, pool);
   rotate(k, heads.num_kv_heads, context.positions, heads, forward, pool);
+  auto order = packed ? order_of(*packed) : key_order{};
+  const auto keys = gather(k, order), values = gather(v, order);
   const auto rows =
     packed
-      ? rows_of(*packed, as_const_matrix(k), as_const_matrix(v))
+      ? rows_of(packed->offsets, order, as_const_matrix(keys),
+                as_const_matrix(values))
       : rows_of(std::get<cached_rows>(context.attention), context.positions,
                 heads.layer_index, as_const_matrix(k), as_const_matrix(v));
 
@@ -103,16 +163,20 @@ Tensor rotary_attention(const Tensor& q, const Tensor& k, const Tensor& v,
                                       context.positions.end());
   record("rotary_attention", out, {q, k, v},
          [q, k, v, kept = out.detach(), log_sum_exp, heads, &pool,
-          offsets = std::move(offsets),
+          offsets = std::move(offsets), order = std::move(order),
           positions = std::move(positions)](const Tensor& dout) {
+           const auto seen_k = gather(k, order), seen_v = gather(v, order);
            auto dq = empty_matrix(q.size(0), q.size(1));
-           auto dk = empty_matrix(k.size(0), k.size(1));
-           auto dv = empty_matrix(v.size(0), v.size(1));
+           auto dkeys = empty_matrix(seen_k.size(0), seen_k.size(1));
+           auto dvalues = empty_matrix(seen_v.size(0), seen_v.size(1));
            kernels::attention_grad(
-             as_const_matrix(dout), as_const_matrix(q), as_const_matrix(k),
-             as_const_matrix(v), as_const_matrix(kept),
-             log_sum_exp.const_data_ptr<float>(), offsets, shape_of(heads),
-             as_matrix(dq), as_matrix(dk), as_matrix(dv), pool);
+             as_const_matrix(dout), as_const_matrix(q), as_const_matrix(seen_k),
+             as_const_matrix(seen_v), as_const_matrix(kept),
+             log_sum_exp.const_data_ptr<float>(), offsets, order.offsets,
+             shape_of(heads), as_matrix(dq), as_matrix(dkeys),
+             as_matrix(dvalues), pool);
+           auto dk = gather_grad(dkeys, order, k.size(0));
+           auto dv = gather_grad(dvalues, order, v.size(0));
            const auto inverse = kernels::rotation::inverse;
            rotate(dq, heads.num_heads, positions, heads, inverse, pool);
            rotate(dk, heads.num_kv_heads, positions, heads, inverse, pool);

@@ -142,10 +142,11 @@ torch::Tensor backward(const torch::Tensor& hidden, const torch::Tensor& weight,
       kernels::linear_grad_weight(logits, first_rows(chunk.hidden, count),
                                   as_matrix(weight_gradient), pool);
       const auto to = as_matrix(gradient);
-      for (std::int64_t i = 0; i < count; ++i)
-        std::memcpy(to.row(chunk_of[static_cast<std::size_t>(i)]),
-                    of_hidden.row(i),
-                    static_cast<std::size_t>(to.cols) * sizeof(float));
+      for (std::int64_t i = 0; i < count; ++i) {
+        auto* row = to.row(chunk_of[static_cast<std::size_t>(i)]);
+        for (std::int64_t d = 0; d < to.cols; ++d)
+          row[d] += of_hidden.row(i)[d];
+      }
     });
   return gradient;
 }

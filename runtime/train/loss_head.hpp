@@ -18,7 +18,7 @@ namespace troupe::runtime::train {
 
 /// Tokens to score: the hidden state of row rows[i] predicts targets[i].
 struct scored_rows {
-  std::span<const std::int32_t> rows;    ///< rising
+  std::span<const std::int32_t> rows;    ///< a row may come several times
   std::span<const std::int32_t> targets; ///< same length
 };
 

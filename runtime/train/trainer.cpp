@@ -15,7 +15,8 @@ namespace {
 
 model::forward_context context_of(const packed_rows& rows,
                                   kernels::thread_pool& pool) {
-  return {pool, rows.positions, model::packed_sequences{rows.offsets}};
+  return {pool, rows.positions,
+          model::packed_sequences{rows.offsets, rows.prefixes}};
 }
 
 /// Columns over all completion tokens of a step, sequence after sequence.

@@ -8,18 +8,20 @@ namespace troupe::kernels::testing {
 
 namespace {
 
-/// Packed sequences with causal rows.
+/// Packed sequences with causal rows; the last query of each sees all of its
+/// keys.
 struct batch {
   attention_shape shape;
-  std::vector<std::int32_t> offsets;
+  std::vector<std::int32_t> offsets, key_offsets;
   floats q, k, v;
 
-  batch(attention_shape s, std::vector<std::int32_t> o)
-    : shape(s), offsets(std::move(o)) {
-    const std::int64_t T = offsets.back();
-    q = noise(T * q_cols(), 1, 2);
-    k = noise(T * k_cols(), 2, 2);
-    v = noise(T * k_cols(), 3);
+  batch(attention_shape s, std::vector<std::int32_t> o) : batch(s, o, o) {}
+  batch(attention_shape s, std::vector<std::int32_t> o,
+        std::vector<std::int32_t> keys)
+    : shape(s), offsets(std::move(o)), key_offsets(std::move(keys)) {
+    q = noise(offsets.back() * q_cols(), 1, 2);
+    k = noise(key_offsets.back() * k_cols(), 2, 2);
+    v = noise(key_offsets.back() * k_cols(), 3);
   }
   [[nodiscard]] std::int64_t q_cols() const {
     return shape.num_heads * shape.head_width;
@@ -31,9 +33,11 @@ struct batch {
     std::vector<attention_row> all;
     for (std::size_t s = 0; s + 1 < offsets.size(); ++s)
       for (std::int32_t t = offsets[s]; t < offsets[s + 1]; ++t)
-        all.push_back({k.data() + offsets[s] * k_cols(),
-                       v.data() + offsets[s] * k_cols(), t - offsets[s] + 1,
-                       k_cols()});
+        all.push_back(
+          {k.data() + key_offsets[s] * k_cols(),
+           v.data() + key_offsets[s] * k_cols(),
+           key_offsets[s + 1] - key_offsets[s] - (offsets[s + 1] - 1 - t),
+           k_cols()});
     return all;
   }
 };
@@ -47,21 +51,23 @@ doubles reference(const batch& b, const doubles& q, const doubles& k,
   for (std::size_t s = 0; s + 1 < b.offsets.size(); ++s) {
     const auto begin = static_cast<std::size_t>(b.offsets[s]);
     const auto end = static_cast<std::size_t>(b.offsets[s + 1]);
+    const auto first_key = static_cast<std::size_t>(b.key_offsets[s]);
+    const auto end_key = static_cast<std::size_t>(b.key_offsets[s + 1]);
     for (std::size_t t = begin; t < end; ++t)
       for (std::size_t h = 0; h < H; ++h) {
         doubles p;
         double total = 0;
-        for (std::size_t j = begin; j <= t; ++j) {
+        for (std::size_t j = first_key; j < end_key - (end - 1 - t); ++j) {
           double score = 0;
           for (std::size_t e = 0; e < E; ++e)
             score += q[(t * H + h) * E + e] * k[(j * K + h / (H / K)) * E + e];
           p.push_back(std::exp(score * double{b.shape.scale}));
           total += p.back();
         }
-        for (std::size_t j = begin; j <= t; ++j)
+        for (std::size_t j = first_key; j < first_key + p.size(); ++j)
           for (std::size_t e = 0; e < E; ++e)
             out[(t * H + h) * E + e] +=
-              p[j - begin] / total * v[(j * K + h / (H / K)) * E + e];
+              p[j - first_key] / total * v[(j * K + h / (H / K)) * E + e];
       }
   }
   return out;
@@ -86,17 +92,21 @@ floats run_grad(const batch& b, const floats& dout, thread_pool& pool) {
   attention_grad(view(dout, b.q_cols()), view(b.q, b.q_cols()),
                  view(b.k, b.k_cols()), view(b.v, b.k_cols()),
                  view(r.out, b.q_cols()), r.log_sum_exp.data(), b.offsets,
-                 b.shape, view(dq, b.q_cols()), view(dk, b.k_cols()),
-                 view(dv, b.k_cols()), pool);
+                 b.key_offsets, b.shape, view(dq, b.q_cols()),
+                 view(dk, b.k_cols()), view(dv, b.k_cols()), pool);
   dq.insert(dq.end(), dk.begin(), dk.end());
   dq.insert(dq.end(), dv.begin(), dv.end());
   return dq;
 }
 
-const std::vector<batch> batches{{{2, 2, 8, 0.35F}, {0, 1, 4}},
-                                 {{6, 2, 16, 0.25F}, {0, 9, 9, 15}},
-                                 {{3, 1, 5, 0.5F}, {0, 21}},
-                                 {{8, 1, 20, 0.2F}, {0, 3, 8}}};
+const std::vector<batch> batches{
+  {{2, 2, 8, 0.35F}, {0, 1, 4}},
+  {{6, 2, 16, 0.25F}, {0, 9, 9, 15}},
+  {{3, 1, 5, 0.5F}, {0, 21}},
+  {{8, 1, 20, 0.2F}, {0, 3, 8}},
+  // With keys before a sequence's own, one
+  // sequence with nothing else.
+  {{4, 2, 8, 0.35F}, {0, 5, 9, 9, 10}, {0, 5, 14, 17, 21}}};
 
 } // namespace
 
@@ -159,8 +169,8 @@ TEST_CASE("a row of attention reads nothing beyond its own keys") {
 
 TEST_CASE("attention and its gradient have the same bits on each CPU") {
   thread_pool one(1), three(3);
-  for (const auto& b :
-       {batches[1], batches[2], batch({9, 3, 64, 0.125F}, {0, 70, 100})}) {
+  for (const auto& b : {batches[1], batches[2], batches[4],
+                        batch({9, 3, 64, 0.125F}, {0, 70, 100})}) {
     const floats dout = noise(static_cast<std::int64_t>(b.q.size()), 5);
     CHECK(is_same(run_grad(b, dout, one), run_grad(b, dout, three)));
     CHECK(is_same_everywhere([&] {

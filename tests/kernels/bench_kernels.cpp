@@ -125,8 +125,8 @@ void run_attention(const std::string& name, std::int64_t num_sequences,
   if (!is_decode)
     report("attention_grad " + name, pairs * 576 * 10, 0, [&](int) {
       attention_grad(view(q, 576), view(q, 576), view(k, 192), view(k, 192),
-                     view(out, 576), lse.data(), offsets, shape, view(dq, 576),
-                     view(dk, 192), view(dv, 192), pool);
+                     view(out, 576), lse.data(), offsets, offsets, shape,
+                     view(dq, 576), view(dk, 192), view(dv, 192), pool);
     });
 }
 

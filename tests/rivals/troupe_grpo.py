@@ -25,7 +25,7 @@ train:
   steps: {steps}
   prompts_per_step: 4
   samples_per_prompt: 8
-  microbatch_tokens: 768 # 8 sequences of 95 rows
+  microbatch_tokens: 536 # 8 samples: 32 rows of their prompt, 63 of each
   optimizer: {{learning_rate: 0.000001, schedule: linear}}
 """
 

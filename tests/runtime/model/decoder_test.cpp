@@ -87,6 +87,29 @@ TEST_SUITE("runtime.model.decoder") {
     CHECK_FALSE(alone.isnan().any().item<bool>());
   }
 
+  TEST_CASE("a sequence after a prefix that it shares has the bits of alone") {
+    troupe::kernels::thread_pool pool{2};
+    const auto decoder = small_decoder();
+    const at::NoGradGuard no_grad;
+    auto branch = prompt; // the same 7 tokens, then others
+    for (std::size_t i = 7; i < branch.size(); ++i)
+      branch[i] = prompt[i - 5];
+    const auto size = static_cast<std::int32_t>(prompt.size());
+    auto ids = prompt;
+    ids.insert(ids.end(), branch.begin() + 7, branch.end());
+    auto positions = counted(0, size);
+    for (const auto at : counted(7, size))
+      positions.push_back(at);
+    const std::vector<std::int32_t> offsets{0, size, 2 * size - 7};
+    const std::vector<model::row_range> prefixes{{}, {0, 7}};
+    const auto shared = decoder->hidden(
+      ids, {pool, positions, model::packed_sequences{offsets, prefixes}});
+    CHECK(torch::equal(shared.slice(0, 0, size),
+                       packed_hidden(*decoder, pool, {prompt})));
+    CHECK(torch::equal(shared.slice(0, size),
+                       packed_hidden(*decoder, pool, {branch}).slice(0, 7)));
+  }
+
   TEST_CASE("rows of a cache have the bits of a packed sequence") {
     troupe::kernels::thread_pool pool{2};
     const auto decoder = small_decoder();
@@ -148,6 +171,18 @@ TEST_SUITE("runtime.model.decoder") {
              "needed");
     CHECK(contains(refusal(ids, positions, {0, 3}),
                    "rise from 0 to the number of rows, 2; these do not"));
+    const auto of_prefix = [&](std::vector<model::row_range> prefixes) {
+      return failure_of([&] {
+        decoder->hidden(
+          ids, {pool, positions, model::packed_sequences{offsets, prefixes}});
+      });
+    };
+    CHECK(of_prefix({{}, {}})
+          == "invalid_request: a forward pass got 2 prefixes where 1 are "
+             "needed");
+    CHECK(of_prefix({{0, 1}})
+          == "invalid_request: the prefix of packed sequence 0 is rows 0 to 1, "
+             "which do not lie before its first row, 0");
   }
 
   TEST_CASE("an unknown feed-forward type is refused by name") {

@@ -145,6 +145,44 @@ TEST_SUITE("runtime.model.operations") {
       });
   }
 
+  TEST_CASE("rotary_attention sees a prefix that sequences share") {
+    // A sequence of 4 rows; two more of 2 and 1 rows that continue its first
+    // 3; and one of its own.
+    const std::vector<std::int32_t> offsets{0, 4, 6, 7, 9};
+    const std::vector<model::row_range> prefixes{{}, {0, 3}, {0, 3}, {}};
+    const std::vector<std::int32_t> positions{0, 1, 2, 3, 3, 4, 3, 0, 1};
+    const std::vector<std::vector<std::int64_t>> seen{
+      {0},          {0, 1},       {0, 1, 2},
+      {0, 1, 2, 3}, {0, 1, 2, 4}, {0, 1, 2, 4, 5},
+      {0, 1, 2, 6}, {7},          {7, 8}};
+    const std::int64_t H = 4, K = 2, E = 8, T = 9;
+    const model::attention_heads heads{
+      H, K, E, 0,
+      std::make_shared<const troupe::kernels::rotary_table>(
+        troupe::kernels::make_rotary_table(16, E, 10000))};
+    compare(
+      {random({T, H * E}, 1), random({T, K * E}, 2), random({T, K * E}, 3)},
+      [&](const auto& in) {
+        return model::rotary_attention(
+          in[0].clone(), in[1].clone(), in[2].clone(), heads,
+          {pool(), positions, model::packed_sequences{offsets, prefixes}});
+      },
+      [&](const auto& in) {
+        const auto q = rotated(in[0], H, positions, 10000);
+        const auto k =
+          rotated(in[1], K, positions, 10000).repeat_interleave(H / K, 1);
+        const auto v = in[2].view({T, K, E}).repeat_interleave(H / K, 1);
+        auto mask = torch::full({T, T}, -INFINITY, torch::kFloat64);
+        for (std::int64_t t = 0; t < T; ++t)
+          for (const auto key : seen[static_cast<std::size_t>(t)])
+            mask[t][key] = 0;
+        const auto scores_HTT =
+          torch::einsum("qhe,khe->hqk", {q, k}) / std::sqrt(8.0) + mask;
+        return torch::einsum("hqk,khe->qhe", {scores_HTT.softmax(-1), v})
+          .reshape({T, H * E});
+      });
+  }
+
   TEST_CASE("gradients of a weight add up over several graphs") {
     const auto x = random({3, 4}, 1), weight = random({5, 4}, 2);
     model::linear(x, weight, pool()).sum().backward();

@@ -63,6 +63,42 @@ TEST_CASE("a microbatch ends before the sequence that would not fit") {
   }
 }
 
+TEST_CASE("completions of one prompt share its rows within a microbatch") {
+  const ids same = prompt_a; // equal ids elsewhere in memory
+  const std::vector<sequence> group{{prompt_a, completion_a},
+                                    {same, completion_b},
+                                    {prompt_a, completion_c},
+                                    {prompt_c, completion_a},
+                                    {prompt_a, completion_c}};
+  const auto packs = pack(group, 100);
+
+  REQUIRE(packs.size() == 1);
+  const auto& p = packs[0];
+  CHECK(p.ids == ids{10, 11, 12, 13, 32, 33, 30, 31, 13, 10, 11, 12, 32, 33});
+  CHECK(p.positions == ids{0, 1, 2, 3, 3, 4, 0, 1, 2, 0, 1, 2, 3, 4});
+  CHECK(p.offsets == ids{0, 4, 4, 6, 9, 14});
+  CHECK(p.rows == ids{2, 3, 2, 2, 4, 5, 7, 8, 11, 12, 13});
+  CHECK(p.targets == ids{13, 14, 21, 32, 33, 34, 13, 14, 32, 33, 34});
+  ids prefixes;
+  for (const auto& [begin, end] : p.prefixes) {
+    prefixes.push_back(begin);
+    prefixes.push_back(end);
+  }
+  CHECK(prefixes == ids{0, 0, 0, 3, 0, 3, 0, 0, 0, 0});
+}
+
+TEST_CASE("a prompt is computed again in the next microbatch") {
+  const std::vector<sequence> group{{prompt_a, completion_c},
+                                    {prompt_a, completion_c},
+                                    {prompt_a, completion_c}};
+  const auto packs = pack(group, 7);
+
+  REQUIRE(packs.size() == 2);
+  CHECK(packs[0].offsets == ids{0, 5, 7});
+  CHECK(packs[1].offsets == ids{0, 5});
+  CHECK(packs[1].first_token == 6);
+}
+
 TEST_CASE("a sequence above the limit stands alone") {
   const auto packs = pack(three, 1);
 
