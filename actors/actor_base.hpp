@@ -3,7 +3,9 @@
 // What every actor of ours is made of: a card that is always true, a handler
 // wrapper that stamps it and turns what is thrown into a typed error, requests
 // with a deadline, work that goes to a queue and comes back as a message, and
-// machines whose every move is journaled.
+// machines whose every move is journaled with its cause: the record behind the
+// message that is handled, or the one before it in the same handler. Each
+// message, reply and failure carries that reference in its envelope.
 //
 // Thread: handlers and continuations run in the actor; only the closures given
 // to `run_on` run elsewhere.
@@ -35,6 +37,15 @@ struct actor_identity {
   std::string owner; ///< the name of who spawned it
 };
 
+using runtime::journal::cause_type;
+
+/// "train" of protocols::train.
+template <class Message>
+std::string message_name() {
+  const std::string name{caf::type_name<Message>::value};
+  return name.substr(name.rfind(':') + 1);
+}
+
 using failure_handler = std::function<void(const protocols::failure&)>;
 
 template <class Handle>
@@ -48,12 +59,13 @@ public:
     : super(config), process_(process), identity_(std::move(identity)),
       card_(
         process.cards->add(identity_.name, identity_.kind, identity_.owner)),
+      because_{cause_type::rule, {}, "spawned by " + identity_.owner},
       life_(make_machine<protocols::actor_machine>(identity_.name)) {
     this->set_exception_handler([this](std::exception_ptr& thrown) {
       try {
         std::rethrow_exception(thrown);
       } catch (const std::exception& e) {
-        return to_error(fail(to_failure(e)));
+        return to_error(fail(to_failure(e)), seal());
       }
     });
   }
@@ -62,6 +74,17 @@ public:
                caf::execution_unit* unit) override {
     card_.count_in();
     super::enqueue(std::move(message), unit);
+  }
+
+  /// Every message passes here, also those without a handler of ours: exits,
+  /// losses, answers that come too late.
+  caf::invoke_message_result consume(caf::mailbox_element& message) override {
+    card_.count_taken();
+    because_ = cause_of(message.content());
+    const auto result = super::consume(message);
+    if (result == caf::invoke_message_result::skipped)
+      card_.count_put_back();
+    return result;
   }
 
   const char* name() const override { return identity_.name.c_str(); }
@@ -82,16 +105,35 @@ protected:
   protocols::machine_instance<M> make_machine(std::string subject) {
     return protocols::machine_instance<M>(
       std::move(subject), [this](const protocols::transition& move) {
-        last_record_ = process_.journal->record(
-          {.kind = std::string{move.machine},
-           .subject = std::string{move.subject},
-           .from = std::string{move.from},
-           .to = std::string{move.to},
-           .event = std::string{move.event},
-           .because = {runtime::journal::cause_type::message, {}, handler_},
-           .job_epoch = process_.epoch.load()},
-          move.subject == identity_.name ? card_ : runtime::inspect::card{});
+        record({.kind = std::string{move.machine},
+                .subject = std::string{move.subject},
+                .from = std::string{move.from},
+                .to = std::string{move.to},
+                .event = std::string{move.event}},
+               move.subject == identity_.name ? card_
+                                              : runtime::inspect::card{});
       });
+  }
+
+  /// Writes a record with its cause. It is the cause of what follows in this
+  /// handler and of the messages sent from here on.
+  void record(runtime::journal::transition what,
+              const runtime::inspect::card& shown_on = {}) {
+    what.because = because_;
+    what.job_epoch = process_.epoch.load();
+    auto ref = process_.journal->record(std::move(what), shown_on);
+    if (!ref.empty())
+      because_ = {cause_type::rule, std::move(ref), "the same handler"};
+  }
+
+  /// Names what is behind this handler, where the message doesn't.
+  void set_cause(cause_type type, std::string by) {
+    because_ = {type, because_.ref, std::move(by)};
+  }
+
+  /// The envelope of what is sent now.
+  [[nodiscard]] protocols::envelope seal() const {
+    return {identity_.name, because_.ref};
   }
 
   /// To be called at the end of make_behavior: the actor can take requests.
@@ -102,12 +144,20 @@ protected:
   /// Wraps a member function that answers a request.
   template <class Self, class Reply, class Request>
   auto on(caf::result<Reply> (Self::*answer)(Request&)) {
-    return [this, answer](Request& request) -> caf::result<Reply> {
-      const handling scope{*this, caf::type_name<Request>::value};
+    using protocols::envelope;
+    return [this, answer](Request& request,
+                          envelope& around) -> caf::result<Reply, envelope> {
+      const handling scope{*this, message_name<Request>(), around};
       try {
-        return (static_cast<Self*>(this)->*answer)(request);
+        auto result = (static_cast<Self*>(this)->*answer)(request);
+        if (result.flag == caf::rt_value)
+          return {std::move(result.value.template get_mutable_as<Reply>(0)),
+                  seal()};
+        if (result.flag == caf::rt_error)
+          return std::move(result.err);
+        return caf::delegated<Reply, envelope>{};
       } catch (const std::exception& e) {
-        return to_error(note(to_failure(e)));
+        return to_error(note(to_failure(e)), seal());
       }
     };
   }
@@ -115,8 +165,8 @@ protected:
   /// Wraps a member function that takes an event.
   template <class Self, class Event>
   auto on(void (Self::*take)(Event&)) {
-    return [this, take](Event& event) {
-      const handling scope{*this, caf::type_name<Event>::value};
+    return [this, take](Event& event, protocols::envelope& around) {
+      const handling scope{*this, message_name<Event>(), around};
       try {
         (static_cast<Self*>(this)->*take)(event);
       } catch (const std::exception& e) {
@@ -127,8 +177,8 @@ protected:
 
   /// The handler of continuations, part of every behavior.
   auto on_continuation() {
-    return [this](protocols::continuation& c) {
-      const handling scope{*this, c.name};
+    return [this](protocols::continuation& c, protocols::envelope& around) {
+      const handling scope{*this, std::string{c.name}, around};
       (*c.run)();
     };
   }
@@ -138,19 +188,23 @@ protected:
   class open_request {
   public:
     open_request(actor_base& self)
-      : self_(&self), promise_(self.template make_response_promise<Reply>()) {
+      : self_(&self),
+        promise_(
+          self.template make_response_promise<Reply, protocols::envelope>()) {
       self.life_.apply(protocols::actor_machine::event::request_accepted);
     }
     void answer(Reply reply) {
       self_->count(reply);
-      promise_.deliver(std::move(reply));
+      promise_.deliver(std::move(reply), self_->seal());
       self_->life_.apply(protocols::actor_machine::event::request_answered);
     }
     void refuse(const protocols::failure& why) {
-      promise_.deliver(to_error(self_->note(why)));
+      promise_.deliver(to_error(self_->note(why), self_->seal()));
       self_->life_.apply(protocols::actor_machine::event::request_answered);
     }
-    [[nodiscard]] caf::result<Reply> result() const { return promise_; }
+    [[nodiscard]] caf::result<Reply> result() const {
+      return caf::delegated<Reply>{};
+    }
     /// For the failure path of what was started for this request.
     [[nodiscard]] failure_handler otherwise() {
       return
@@ -159,7 +213,7 @@ protected:
 
   private:
     actor_base* self_;
-    caf::typed_response_promise<Reply> promise_;
+    caf::typed_response_promise<Reply, protocols::envelope> promise_;
   };
 
   template <class Reply>
@@ -176,25 +230,32 @@ protected:
            runtime::config::deadline within, Then then,
            failure_handler otherwise) {
     count(request);
-    const auto name = std::string{caf::type_name<Request>::value};
-    const auto short_name = name.substr(name.rfind(':') + 1);
+    const auto name = message_name<Request>();
     const auto patience = process_.patience(within);
-    const auto asked = who + " was asked to " + short_name + " ("
+    const auto asked = who + " was asked to " + name + " ("
                        + std::to_string(patience.count()) + " ms)";
-    this->request(target, patience, std::move(request))
+    this->request(target, patience, std::move(request), seal())
       .then(
-        [this, then = std::make_shared<Then>(std::move(then)), short_name,
-         otherwise](Reply& reply) {
-          const handling scope{*this, short_name};
+        [this, then = std::make_shared<Then>(std::move(then)), name,
+         otherwise](Reply& reply, protocols::envelope& around) {
+          const handling scope{*this, name, around};
           try {
             (*then)(reply);
           } catch (const std::exception& e) {
             otherwise(note(to_failure(e)));
           }
         },
-        [this, otherwise, short_name, asked](caf::error& e) {
-          const handling scope{*this, short_name};
-          otherwise(to_failure(e, asked));
+        [this, otherwise, name, asked, sent = seal()](caf::error& e) {
+          const auto what = to_failure(e, asked);
+          auto around = envelope_of(e);
+          const bool is_silent = around.from.empty();
+          const handling scope{*this, name, is_silent ? sent : around};
+          if (is_silent)
+            set_cause(what.code() == protocols::errc::deadline_exceeded
+                        ? cause_type::timeout
+                        : cause_type::down,
+                      asked);
+          otherwise(what);
         });
   }
 
@@ -202,7 +263,7 @@ protected:
   template <class Target, class Message>
   void tell(const Target& target, Message message) {
     count(message);
-    caf::anon_send(target, std::move(message));
+    caf::anon_send(target, std::move(message), seal());
   }
 
   // -- work elsewhere ---------------------------------------------------------
@@ -214,8 +275,8 @@ protected:
               Then then, failure_handler otherwise) {
     using result_type = decltype(work());
     queue.post([self = address(), name, work = std::move(work),
-                then = std::move(then),
-                otherwise = std::move(otherwise)]() mutable {
+                then = std::move(then), otherwise = std::move(otherwise),
+                around = seal()]() mutable {
       std::shared_ptr<result_type> result;
       std::shared_ptr<protocols::failure> error;
       try {
@@ -223,26 +284,55 @@ protected:
       } catch (const std::exception& e) {
         error = std::make_shared<protocols::failure>(to_failure(e));
       }
-      come_back(self, name, [=, then = std::move(then)]() mutable {
-        if (!error) {
-          try {
-            then(std::move(*result));
-            return;
-          } catch (const std::exception& e) {
-            error = std::make_shared<protocols::failure>(to_failure(e));
+      come_back(
+        self, name,
+        [=, then = std::move(then)]() mutable {
+          if (!error) {
+            try {
+              then(std::move(*result));
+              return;
+            } catch (const std::exception& e) {
+              error = std::make_shared<protocols::failure>(to_failure(e));
+            }
           }
-        }
-        otherwise(*error);
-      });
+          otherwise(*error);
+        },
+        around);
     });
   }
 
-  /// Runs `next` in the actor, from any thread.
+  /// Runs `next` in the actor, from any thread. `around`: sealed by the actor
+  /// when it began what comes back now.
   static void come_back(const Handle& self, const char* name,
-                        std::function<void()> next) {
+                        std::function<void()> next,
+                        protocols::envelope around) {
     caf::anon_send(
-      self, protocols::continuation{
-              name, std::make_shared<std::function<void()>>(std::move(next))});
+      self,
+      protocols::continuation{
+        name, std::make_shared<std::function<void()>>(std::move(next))},
+      std::move(around));
+  }
+
+  /// Runs `next` in the actor when the time is over.
+  void after(std::chrono::milliseconds time, const char* name,
+             std::function<void()> next) {
+    auto run = [this, name, next = std::move(next)] {
+      set_cause(cause_type::timeout, name);
+      next();
+    };
+    this->delayed_send(
+      address(), time,
+      protocols::continuation{
+        name, std::make_shared<std::function<void()>>(std::move(run))},
+      seal());
+  }
+
+  /// Ends a child; it stops in the midst of nothing, behind its last message.
+  template <class Target>
+  void stop_actor(const Target& child) {
+    this->send_exit(child, to_error({protocols::errc::shutting_down,
+                                     "stopped by " + identity_.name},
+                                    seal()));
   }
 
   [[nodiscard]] Handle address() { return caf::actor_cast<Handle>(this); }
@@ -265,14 +355,19 @@ protected:
   process_context& process_;
   actor_identity identity_;
   runtime::inspect::card card_;
+  runtime::journal::cause because_; ///< of what is recorded or sent now
   protocols::machine_instance<protocols::actor_machine> life_;
 
 private:
   /// Stamps the card for the time of one handler.
   struct handling {
-    handling(actor_base& a, std::string_view what) : self(a) {
-      self.handler_ = std::string{what.substr(what.rfind(':') + 1)};
-      self.card_.begin_handler(self.handler_);
+    handling(actor_base& a, std::string name, const protocols::envelope& around)
+      : self(a) {
+      const bool is_own =
+        around.from.empty() || around.from == a.identity_.name;
+      self.because_ = {cause_type::message, around.cause,
+                       is_own ? name : name + " from " + around.from};
+      self.card_.begin_handler(name);
     }
     ~handling() { self.card_.end_handler(); }
     handling(const handling&) = delete;
@@ -286,7 +381,20 @@ private:
     count_message(process_, this->system(), message);
   }
 
-  std::string handler_, last_record_;
+  /// Of messages that CAF handles. An exit without an envelope is the
+  /// process's own end.
+  static runtime::journal::cause cause_of(const caf::type_erased_tuple& what) {
+    if (what.match_elements<caf::exit_msg>()) {
+      const auto around = envelope_of(what.get_as<caf::exit_msg>(0).reason);
+      return {cause_type::message, around.cause,
+              around.from.empty() ? "exit" : "exit from " + around.from};
+    }
+    if (what.match_elements<caf::down_msg>()) {
+      const auto around = envelope_of(what.get_as<caf::down_msg>(0).reason);
+      return {cause_type::down, around.cause, around.from};
+    }
+    return {};
+  }
 };
 
 } // namespace troupe::actors

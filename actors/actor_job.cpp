@@ -36,7 +36,23 @@ public:
   }
 
   using actor_base::ask;
+
+  /// What the loop's program wants is the root of what follows from it.
+  void record_command(const std::string& what,
+                      std::optional<std::uint64_t> step) {
+    set_cause(cause_type::rule, "the loop's program");
+    record({.kind = "script", .subject = "loop", .event = what, .step = step});
+  }
 };
+
+/// The step that a request is about.
+template <class Request>
+std::optional<std::uint64_t> step_of(const Request& request) {
+  if constexpr (requires { request.step; })
+    return request.step;
+  else
+    return std::nullopt;
+}
 
 sampling to_message(const runtime::config::sampling_block& s) {
   sampling out;
@@ -155,6 +171,8 @@ struct actor_job::impl {
                          link.update([&] { state->error = f; });
                        };
                        try {
+                         asking->record_command(message_name<Request>(),
+                                                step_of(request));
                          asking->ask<Reply>(
                            target, who, request, within,
                            [this, state](Reply& r) {
@@ -164,7 +182,8 @@ struct actor_job::impl {
                        } catch (const std::exception& e) {
                          fail(to_failure(e));
                        }
-                     })});
+                     })},
+      envelope{});
     if (link.wait_until(until, [&] { return state->reply || state->error; })) {
       if (state->error)
         throw failure(*state->error);

@@ -38,13 +38,10 @@ public:
   behavior_type make_behavior() override {
     this->set_down_handler([this](caf::down_msg&) {
       // The launcher knows better how it ended, and says so at once.
-      this->delayed_send(
-        address(), std::chrono::seconds{1},
-        continuation{"rank_down",
-                     std::make_shared<std::function<void()>>([this] {
-                       if (!is_rank_ended_)
-                         rank_lost("closed its connection");
-                     })});
+      after(std::chrono::seconds{1}, "rank_down", [this] {
+        if (!is_rank_ended_)
+          rank_lost("closed its connection");
+      });
     });
     started();
     return {on(&coordinator::on_join),
@@ -74,15 +71,12 @@ private:
       start_process{process_.make_header(), rank_process, address_},
       deadline::spawn, [this](process_started& p) { rank_pid_ = p.pid; },
       [this](const failure& f) { job_failed(f); });
-    this->delayed_send(
-      address(), process_.patience(deadline::spawn),
-      continuation{"join_deadline",
-                   std::make_shared<std::function<void()>>([this] {
-                     if (rank_.state() == rank_machine::state::spawned)
-                       job_failed({errc::deadline_exceeded,
-                                   rank_process + " has not joined in time; "
-                                     + last_state("is late")});
-                   })});
+    after(process_.patience(deadline::spawn), "join_deadline", [this] {
+      if (rank_.state() == rank_machine::state::spawned)
+        job_failed(
+          {errc::deadline_exceeded,
+           rank_process + " has not joined in time; " + last_state("is late")});
+    });
     return opening_->result();
   }
 
@@ -94,7 +88,8 @@ private:
     supervisor_ = caf::actor_cast<rank_supervisor_actor>(request.supervisor);
     this->monitor(supervisor_);
     // After the reply: the rank hears that it has joined before it loads.
-    come_back(address(), "place_rank", [this] { place_rank(); });
+    come_back(
+      address(), "place_rank", [this] { place_rank(); }, seal());
     return joined{process_.epoch.load()};
   }
 
@@ -132,6 +127,8 @@ private:
   // -- signals, losses --------------------------------------------------------
 
   void on_signal(signalled& s) {
+    set_cause(cause_type::signal, "signal " + std::to_string(s.number)
+                                    + ", number " + std::to_string(s.count));
     if (s.count >= 2) {
       abort(failure(errc::aborted, "aborted by the operator (signal "
                                      + std::to_string(s.number) + ", twice)"));
@@ -166,11 +163,14 @@ private:
   void rank_lost(const std::string& what_happened) {
     if (std::exchange(is_rank_ended_, true))
       return;
+    set_cause(cause_type::down, rank_process + " " + what_happened);
     rank_.apply(rank_event::process_lost);
-    const failure why(errc::process_lost, last_state(what_happened));
-    if (shutdown_.state() != phase::idle)
-      shutdown_.apply(shutdown_event::peer_lost);
-    job_failed(why);
+    job_failed({errc::process_lost, last_state(what_happened)});
+    // Announced and, as it was the only member, done at once.
+    shutdown_.apply(shutdown_event::peer_lost);
+    shutdown_.apply(shutdown_event::peer_lost);
+    if (!job_.is_terminal())
+      job_.apply(job_event::shutdown_finished);
   }
 
   [[nodiscard]] std::string last_state(const std::string& what_happened) const {
@@ -272,14 +272,11 @@ private:
       ask<stopped>(
         supervisor_, rank_process, stop{head}, deadline::control,
         [this](stopped&) { rank_.apply(rank_event::stop_requested); }, late);
-      this->delayed_send(
-        address(), process_.patience(deadline::control),
-        continuation{
-          "exit_deadline",
-          std::make_shared<std::function<void()>>([this, late] {
-            if (shutdown_.state() == phase::s9)
-              late({errc::deadline_exceeded, rank_process + " has not ended"});
-          })});
+      after(
+        process_.patience(deadline::control), "exit_deadline", [this, late] {
+          if (shutdown_.state() == phase::s9)
+            late({errc::deadline_exceeded, rank_process + " has not ended"});
+        });
       break;
     case phase::done: shutdown_done(); break;
     default: break;
@@ -295,11 +292,10 @@ private:
   void stop_children() {
     if (!prompts_)
       return; // not opened
-    const auto reason = caf::exit_reason::user_shutdown;
-    this->send_exit(checkpoints_, reason);
-    this->send_exit(rewards_, reason);
-    this->send_exit(experience_, reason);
-    this->send_exit(prompts_, reason);
+    stop_actor(checkpoints_);
+    stop_actor(rewards_);
+    stop_actor(experience_);
+    stop_actor(prompts_);
   }
 
   void shutdown_done() {
@@ -349,7 +345,7 @@ coordinator_actor spawn_coordinator(caf::actor_system& system,
 
 void set_address(const coordinator_actor& coordinator,
                  const std::string& address) {
-  caf::anon_send(coordinator, know_address{address});
+  caf::anon_send(coordinator, know_address{address}, envelope{});
 }
 
 } // namespace troupe::actors

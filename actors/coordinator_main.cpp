@@ -114,15 +114,18 @@ private:
     out.on_exit = [this](const process::process_exited& e) {
       const std::lock_guard lock{coordinator_mutex_};
       if (coordinator_)
-        caf::anon_send(coordinator_, protocols::process_exited{
-                                       e.name, e.pid,
-                                       e.status.signal ? e.status.signal
-                                                       : e.status.code << 8});
+        caf::anon_send(coordinator_,
+                       protocols::process_exited{e.name, e.pid,
+                                                 e.status.signal
+                                                   ? e.status.signal
+                                                   : e.status.code << 8},
+                       protocols::envelope{"launcher", {}});
     };
     out.on_signal = [this](int number, int count) {
       const std::lock_guard lock{coordinator_mutex_};
       if (coordinator_)
-        caf::anon_send(coordinator_, protocols::signalled{number, count});
+        caf::anon_send(coordinator_, protocols::signalled{number, count},
+                       protocols::envelope{"launcher", {}});
       else
         early_signals_.push_back({number, count});
     };
@@ -170,7 +173,7 @@ private:
       const std::lock_guard lock{coordinator_mutex_};
       coordinator_ = coordinator;
       for (const auto& s : early_signals_)
-        caf::anon_send(coordinator, s);
+        caf::anon_send(coordinator, s, protocols::envelope{"launcher", {}});
     }
     ending how =
       drive(system, control, link, coordinator, resume ? resume->step : -1);

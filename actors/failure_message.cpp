@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/failure_message.hpp"
 
+#include "protocols/message_types.hpp"
+
 #include <caf/exit_reason.hpp>
 #include <caf/message.hpp>
 #include <caf/sec.hpp>
@@ -17,24 +19,37 @@ namespace {
 
 const caf::atom_value category = caf::atom("troupe");
 
+bool is_ours(const caf::error& e) {
+  return e && e.category() == category // an empty one has no category
+         && e.context()
+              .match_elements<std::uint16_t, std::string,
+                              protocols::envelope>();
+}
+
 } // namespace
 
-caf::error to_error(const failure& what) {
+caf::error to_error(const failure& what, const protocols::envelope& around) {
   // In rising order of nearness; the text of a cause holds no line end of its
   // own beside those of a traceback, so the chain travels as one text.
-  return caf::error{
-    1, category,
-    caf::make_message(static_cast<std::uint16_t>(what.code()), what.chain())};
+  return caf::error{1, category,
+                    caf::make_message(static_cast<std::uint16_t>(what.code()),
+                                      what.chain(), around)};
+}
+
+protocols::envelope envelope_of(const caf::error& e) {
+  return is_ours(e) ? e.context().get_as<protocols::envelope>(2)
+                    : protocols::envelope{};
 }
 
 failure to_failure(const caf::error& e, std::string_view asked) {
   const std::string who{asked};
-  if (e.category() == category) {
-    if (e.context().match_elements<std::uint16_t, std::string>())
-      return {static_cast<errc>(e.context().get_as<std::uint16_t>(0)),
-              e.context().get_as<std::string>(1)};
+  if (!e)
+    return {errc::peer_gone, who + ": ended"};
+  if (is_ours(e))
+    return {static_cast<errc>(e.context().get_as<std::uint16_t>(0)),
+            e.context().get_as<std::string>(1)};
+  if (e.category() == category)
     return {errc::internal, who + ": an error without its text"};
-  }
   if (e.category() == caf::atom("system")) {
     const auto code = static_cast<caf::sec>(e.code());
     if (code == caf::sec::request_timeout)

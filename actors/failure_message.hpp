@@ -5,6 +5,7 @@
 #pragma once
 
 #include "protocols/failure.hpp"
+#include "protocols/messages.hpp"
 
 #include <caf/error.hpp>
 
@@ -12,11 +13,15 @@
 
 namespace troupe::actors {
 
-caf::error to_error(const protocols::failure& what);
+caf::error to_error(const protocols::failure& what,
+                    const protocols::envelope& around = {});
 
 /// Returns the failure, or one for an error of CAF itself; `asked` says who was
 /// asked for what, for time-outs and losses.
 protocols::failure to_failure(const caf::error& e, std::string_view asked);
+
+/// Returns the envelope of a failure that was sent; empty for CAF's own errors.
+protocols::envelope envelope_of(const caf::error& e);
 
 /// Returns the failure behind an exception of any kind.
 protocols::failure to_failure(const std::exception& e);

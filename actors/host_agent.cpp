@@ -63,15 +63,18 @@ private:
     auto answer = open<process_started>();
     control_.launcher.spawn(
       spawn, process_.patience(deadline::spawn),
-      [this, self = address(), answer,
+      [this, self = address(), answer, around = seal(),
        theirs = std::make_shared<runtime::process::unique_fd>(
          std::move(pair.theirs))](runtime::process::spawn_result result) {
-        come_back(self, "process_spawned", [answer, result]() mutable {
-          if (result.error)
-            answer.refuse(*result.error);
-          else
-            answer.answer({result.pid});
-        });
+        come_back(
+          self, "process_spawned",
+          [answer, result]() mutable {
+            if (result.error)
+              answer.refuse(*result.error);
+            else
+              answer.answer({result.pid});
+          },
+          around);
       });
     return answer.result();
   }

@@ -178,7 +178,7 @@ private:
                                 caf::actor_cast<caf::actor>(cache_),
                                 caf::actor_cast<caf::actor>(shard_)};
     if (rollout_ && num_stopped_ < std::size(children)) {
-      this->send_exit(children[num_stopped_], caf::exit_reason::user_shutdown);
+      stop_actor(children[num_stopped_]);
       return;
     }
     stop_answer_->answer({static_cast<std::uint32_t>(num_stopped_)});

@@ -77,21 +77,27 @@ private:
     control_.data_plane->fetch_async(
       runtime::experience::service_group, key, max_group_bytes,
       process_.patience(deadline::experience),
-      [this, self = address(), j](runtime::transport::fetch_result got) {
+      [this, self = address(), j,
+       around = seal()](runtime::transport::fetch_result got) {
         auto shared =
           std::make_shared<runtime::transport::fetch_result>(std::move(got));
-        come_back(self, "group_pulled", [this, j, shared] {
-          if (shared->error) {
-            j->answer.refuse(*shared->error);
-            return;
-          }
-          try {
-            grade_group(j, runtime::experience::decode_group(shared->payload));
-          } catch (const std::exception& e) {
-            j->answer.refuse(to_failure(e));
-          }
-        });
+        come_back(
+          self, "group_pulled", [this, j, shared] { take_group(j, *shared); },
+          around);
       });
+  }
+
+  void take_group(const std::shared_ptr<job>& j,
+                  const runtime::transport::fetch_result& got) {
+    if (got.error) {
+      j->answer.refuse(*got.error);
+      return;
+    }
+    try {
+      grade_group(j, runtime::experience::decode_group(got.payload));
+    } catch (const std::exception& e) {
+      j->answer.refuse(to_failure(e));
+    }
   }
 
   void grade_group(const std::shared_ptr<job>& j, const rollout_group& group) {
@@ -117,12 +123,14 @@ private:
     const auto patience = std::chrono::milliseconds{static_cast<std::int64_t>(
       control_.config.reward.timeout_s * 1000 * process_.deadline_scale)};
     workers_->grade(std::move(call), patience,
-                    [this, self = address(), j, id = group.id](
+                    [this, self = address(), j, id = group.id, around = seal()](
                       std::vector<workers::grade_result> results) {
-                      come_back(self, "graded_by_worker",
-                                [this, j, id, results = std::move(results)] {
-                                  group_done(j, id, results);
-                                });
+                      come_back(
+                        self, "graded_by_worker",
+                        [this, j, id, results = std::move(results)] {
+                          group_done(j, id, results);
+                        },
+                        around);
                     });
   }
 

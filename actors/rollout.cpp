@@ -127,16 +127,19 @@ private:
 
   void fetch_prompts() {
     fetch_rows(rank_, {running_->request.split, running_->request.ids},
-               [this, self = address()](fetched_rows got) {
+               [this, self = address(), around = seal()](fetched_rows got) {
                  auto shared = std::make_shared<fetched_rows>(std::move(got));
-                 come_back(self, "prompts_fetched", [this, shared] {
-                   if (shared->error) {
-                     end_batch(*shared->error);
-                     return;
-                   }
-                   running_->prompts = std::move(shared->rows);
-                   lease_cache();
-                 });
+                 come_back(
+                   self, "prompts_fetched",
+                   [this, shared] {
+                     if (shared->error) {
+                       end_batch(*shared->error);
+                       return;
+                     }
+                     running_->prompts = std::move(shared->rows);
+                     lease_cache();
+                   },
+                   around);
                });
   }
 
@@ -169,7 +172,9 @@ private:
       requests.push_back(request_of(running_->prompts[i]));
     run_on(
       rank_.compute, "submit",
-      [this, cache, requests = std::move(requests)]() mutable {
+      [this, cache, requests = std::move(requests),
+       cause = because_]() mutable {
+        engine_cause_ = cause;
         make_engine();
         engine_->on_weights_changed(version_);
         engine_->attach_cache(cache);
@@ -201,7 +206,8 @@ private:
            .subject = identity_.name + "/slot=" + std::to_string(slot),
            .from = std::string{to_string(from)},
            .to = std::string{to_string(to)},
-           .event = std::string{to_string(what)}});
+           .event = std::string{to_string(what)},
+           .because = engine_cause_});
       });
   }
 
@@ -215,7 +221,8 @@ private:
   void next_quantum() {
     run_on(
       rank_.compute, "decode_quantum",
-      [this] {
+      [this, cause = because_] {
+        engine_cause_ = cause;
         const auto unit = rank_.gate.start();
         if (!unit)
           return engine::quantum_report{.end =
@@ -399,6 +406,7 @@ private:
   // -- of the compute queue ---------------------------------------------------
   std::unique_ptr<engine::rollout_model> model_;
   std::unique_ptr<engine::rollout_engine> engine_;
+  runtime::journal::cause engine_cause_; ///< of the slots' moves
 };
 
 } // namespace

@@ -70,15 +70,18 @@ private:
   caf::result<trained> on_train_supervised(train_supervised& request) {
     auto answer = open<trained>();
     fetch_rows(rank_, {"train", request.ids},
-               [this, self = address(), answer, request](fetched_rows got) {
+               [this, self = address(), answer, request,
+                around = seal()](fetched_rows got) {
                  auto shared = std::make_shared<fetched_rows>(std::move(got));
-                 come_back(self, "rows_fetched",
-                           [this, answer, request, shared]() mutable {
-                             if (shared->error)
-                               answer.refuse(*shared->error);
-                             else
-                               train_rows(request, shared, answer);
-                           });
+                 come_back(
+                   self, "rows_fetched",
+                   [this, answer, request, shared]() mutable {
+                     if (shared->error)
+                       answer.refuse(*shared->error);
+                     else
+                       train_rows(request, shared, answer);
+                   },
+                   around);
                });
     return answer.result();
   }

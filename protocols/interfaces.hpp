@@ -2,7 +2,8 @@
 //
 // The typed interface of each actor: which requests it answers with what. Who
 // sends what to whom is the table in docs/architecture.md. `continuation` is an
-// actor's own work coming back to it.
+// actor's own work coming back to it. Each message and each reply has an
+// envelope.
 #pragma once
 
 #include "protocols/message_types.hpp"
@@ -12,9 +13,10 @@
 namespace troupe::protocols {
 
 template <class Request, class Reply>
-using answers = typename caf::replies_to<Request>::template with<Reply>;
+using answers =
+  typename caf::replies_to<Request, envelope>::template with<Reply, envelope>;
 template <class Event>
-using hears = typename caf::replies_to<Event>::template with<void>;
+using hears = typename caf::replies_to<Event, envelope>::template with<void>;
 
 using rank_supervisor_actor =
   caf::typed_actor<answers<place, placed>, answers<close_gate, gate_closed>,

@@ -41,6 +41,7 @@ auto inspect(Inspector& f, group_id& x) {
 }
 
 TROUPE_FIELDS(header, request_id, epoch)
+TROUPE_FIELDS(envelope, from, cause)
 TROUPE_FIELDS(metric, key, value)
 TROUPE_FIELDS(join, process, pid, incarnation, build, supervisor)
 TROUPE_FIELDS(joined, epoch)
@@ -137,6 +138,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::protocols::continuation)
 CAF_BEGIN_TYPE_ID_BLOCK(troupe, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(troupe, (troupe::protocols::real))
   CAF_ADD_TYPE_ID(troupe, (troupe::protocols::header))
+  CAF_ADD_TYPE_ID(troupe, (troupe::protocols::envelope))
   CAF_ADD_TYPE_ID(troupe, (troupe::protocols::metric))
   CAF_ADD_TYPE_ID(troupe, (troupe::protocols::join))
   CAF_ADD_TYPE_ID(troupe, (troupe::protocols::joined))

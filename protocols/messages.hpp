@@ -29,6 +29,12 @@ struct header {
   job_epoch epoch = 0;
 };
 
+/// Goes with every message: what the receiver's records name as their cause.
+struct envelope {
+  std::string from;  ///< the sender's name: "trainer/dp=0/tp=0"
+  std::string cause; ///< the journal record behind it: "rank-0/17", or empty
+};
+
 struct metric {
   std::string key; ///< as in runtime/outputs/metric_keys.hpp
   real value;

@@ -48,10 +48,19 @@ void card::count_out() const {
     slot_->block->out_total.fetch_add(1, std::memory_order_relaxed);
 }
 
+void card::count_taken() const {
+  if (slot_)
+    slot_->block->taken_total.fetch_add(1, std::memory_order_relaxed);
+}
+
+void card::count_put_back() const {
+  if (slot_)
+    slot_->block->taken_total.fetch_sub(1, std::memory_order_relaxed);
+}
+
 void card::begin_handler(std::string_view message) const {
   if (!slot_)
     return;
-  slot_->block->taken_total.fetch_add(1, std::memory_order_relaxed);
   slot_->publish_activity(message);
 }
 

@@ -55,7 +55,13 @@ public:
   /// A message was sent.
   void count_out() const;
 
-  /// A handler took one message out of the mailbox and runs from now on.
+  /// A message was taken out of the mailbox. The mailbox's depth is what came
+  /// and was not taken.
+  void count_taken() const;
+  /// It was put back: not handled in this state.
+  void count_put_back() const;
+
+  /// A handler runs from now on.
   void begin_handler(std::string_view message) const;
   /// The handler returned.
   void end_handler() const;

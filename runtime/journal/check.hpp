@@ -44,7 +44,8 @@ check_journals(const std::vector<process_journal>& journals);
 int check_journal(const std::filesystem::path& dir, std::ostream& out);
 
 /// Prints the chain of causes of a record ("rank-0/17") or of the last record
-/// of a subject, nearest first. Returns 0; 2 when there is no such record.
+/// of a subject, nearest first, at most 40. Returns 0; 2 when there is no such
+/// record.
 int why_journal(const std::filesystem::path& dir, std::string_view id,
                 std::ostream& out);
 

@@ -7,10 +7,14 @@
 
 #include <ostream>
 #include <set>
+#include <string>
 
 namespace troupe::runtime::journal {
 
 namespace {
+
+/// Records shown of one chain.
+constexpr std::size_t max_shown = 40;
 
 std::string cause_text(const cause& because) {
   std::string text{to_string(because.type)};
@@ -19,11 +23,13 @@ std::string cause_text(const cause& because) {
   return text;
 }
 
-void print(const entry& r, std::string_view indent, std::ostream& out) {
+void print(const entry& r, std::ostream& out) {
   const auto& what = r.what;
-  out << indent << reference(r) << "  " << inspect::time_text(r.realtime_ns)
-      << "  " << what.subject << "  " << what.kind << ' ' << what.from << " -> "
-      << what.to << "  by " << what.event;
+  out << reference(r) << "  " << inspect::time_text(r.realtime_ns) << "  "
+      << what.subject << "  " << what.kind << ' ';
+  if (!what.from.empty() || !what.to.empty()) // a command moves nothing
+    out << what.from << " -> " << what.to << "  by ";
+  out << what.event;
   if (what.step)
     out << "  step " << *what.step;
   out << '\n';
@@ -46,31 +52,35 @@ int why_journal(const std::filesystem::path& dir, std::string_view id,
     return 2;
   }
   std::set<const entry*> seen;
-  std::string indent;
   while (seen.insert(at).second) {
-    print(*at, indent, out);
+    if (seen.size() > max_shown) {
+      out << "and so on, " << max_shown
+          << " records shown; go on with: troupe journal why " << dir.string()
+          << ' ' << reference(*at) << '\n';
+      return 0;
+    }
+    print(*at, out);
     const auto& because = at->what.because;
-    indent += "  ";
     if (because.ref.empty()) {
-      out << indent
+      out << "  "
           << (because.type == cause_type::none
                 ? "no cause is recorded"
                 : "because: " + cause_text(because))
           << '\n';
       return 0;
     }
-    out << indent << "because: " << cause_text(because) << '\n';
+    out << "  because: " << cause_text(because) << '\n';
     const auto next = parse_reference(because.ref);
     const auto* found = next ? index.find(*next) : nullptr;
     if (found == nullptr) {
-      out << indent << because.ref
+      out << because.ref
           << "  this record is not in the journals: dropped, rotated away, or "
              "not written before its process was killed\n";
       return 0;
     }
     at = found;
   }
-  out << indent << "these causes form a circle: see troupe journal check\n";
+  out << "these causes form a circle: see troupe journal check\n";
   return 0;
 }
 

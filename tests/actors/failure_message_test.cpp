@@ -8,6 +8,7 @@
 
 TEST_SUITE_BEGIN("actors.failure_message");
 
+using troupe::actors::envelope_of;
 using troupe::actors::to_error;
 using troupe::actors::to_failure;
 using troupe::protocols::errc;
@@ -21,6 +22,15 @@ TEST_CASE("a failure arrives with its code and its causes") {
 
   CHECK(received.code() == errc::aborted);
   CHECK(received.chain() == sent.chain());
+}
+
+TEST_CASE("a failure carries an envelope and CAF's own errors carry none") {
+  const auto sent = to_error({errc::aborted, "no"}, {"trainer", "rank-0/17"});
+
+  CHECK(envelope_of(sent).from == "trainer");
+  CHECK(envelope_of(sent).cause == "rank-0/17");
+  CHECK(envelope_of(caf::make_error(caf::sec::request_timeout)).from.empty());
+  CHECK(envelope_of({}).from.empty());
 }
 
 TEST_CASE("every code arrives as itself") {
@@ -49,6 +59,8 @@ TEST_CASE("errors of CAF say who was asked for what") {
     to_failure(make_error(caf::exit_reason::kill), "ask rollout");
   CHECK(killed.code() == errc::peer_gone);
   CHECK(std::string{killed.what()} == "ask rollout: ended (kill)");
+
+  CHECK(std::string{to_failure({}, "actor").what()} == "actor: ended");
 }
 
 TEST_CASE(

@@ -40,6 +40,20 @@ class CleanRun(JobTest):
         self.assertEqual(gaps, [0.0] * 3)
         self.assertLess(summary["metrics"]["control/largest_message_bytes"],
                         65536)
+        self.causes_lead_from_weights_to_command(job)
+
+    def causes_lead_from_weights_to_command(self, job):
+        chain = self.chain_of(job, "parameter_shard/dp=0/tp=0",
+                              event="update_finished")
+        self.assert_in_order(chain, [
+            "weights training -> inference  by update_finished",
+            "because: message end_update from trainer/dp=0/tp=0",
+            "weights inference -> training  by update_requested",
+            "because: message begin_update from trainer/dp=0/tp=0",
+            "actor ready -> busy  by request_accepted",
+            "because: message train from loop",
+            "loop  script train  step 4",
+            "because: rule the loop's program"])
 
     def test_clean_runs_say_nothing(self):
         for _ in range(20 if os.environ.get("TROUPE_FULL") else 4):

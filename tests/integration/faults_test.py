@@ -134,6 +134,17 @@ class Losses(JobTest):
         job = self.running()
         os.kill(job.pid_of("rank-0"), signal.SIGKILL)
         self.ended(job, "rank-0", "SIGKILL", "last state")
+        self.assert_journal_is_legal(job)
+        self.assert_in_order(
+            self.chain_of(job, "shutdown", event="peer_lost"),
+            ["shutdown aborting -> done  by peer_lost",
+             "shutdown idle -> aborting  by peer_lost",
+             "job running -> closing  by failure_reported",
+             "rank ready -> lost  by process_lost",
+             "because: down rank-0 was killed by"])
+        self.assert_in_order(
+            self.chain_of(job, "job", event="shutdown_finished"),
+            ["job closing -> failed", "rank ready -> lost"])
         self.assertEqual(job.summary()["status"], "failed")
         self.assert_checkpoint_is_intact(job)
 

@@ -181,6 +181,27 @@ class JobTest(unittest.TestCase):
         self.assertEqual(checked.returncode, 0, checked.stdout)
         self.assertIn("0 findings", checked.stdout)
 
+    def chain_of(self, job, subject, event):
+        """What `troupe journal why` says of the last such record."""
+        last = None
+        for path in sorted((job.directory / "journal").glob("*.jsonl")):
+            for line in path.read_text().splitlines():
+                record = json.loads(line)
+                if (record["subj"], record["event"]) == (subject, event):
+                    last = f"{record['proc']}/{record['seq']}"
+        self.assertIsNotNone(last, f"no record {event} of {subject}")
+        why = troupe("journal", "why", job.directory, last)
+        self.assertEqual(why.returncode, 0, why.stdout)
+        return why.stdout
+
+    def assert_in_order(self, text, parts):
+        at = 0
+        for part in parts:
+            found = text.find(part, at)
+            self.assertGreaterEqual(found, 0, f"{part!r} is not in its place "
+                                    f"in:\n{text}")
+            at = found + len(part)
+
     def assert_clean(self, job, code=0):
         self.assertEqual(job.end(), code, job.errors())
         self.assertEqual(job.errors(), "")

@@ -52,6 +52,7 @@ TEST_CASE("a card shows what its actor did") {
   actor.count_in();
   actor.count_in();
   actor.count_in();
+  actor.count_taken();
   actor.begin_handler("decode_quantum");
   actor.count_out();
   actor.set_error("a row had no answer");

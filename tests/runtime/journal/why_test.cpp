@@ -62,11 +62,10 @@ TEST_CASE("the chain leads from a record through processes to the root") {
     "rank-0/2  rollout/dp=0  rollout ready -> draining  by "
     "drain_requested\n"
     "  because: message rank-0/supervisor\n"
-    "  rank-0/1  rank-0  rank ready -> draining  by drain_requested\n"
-    "    because: message coordinator\n"
-    "    coordinator/1  shutdown  shutdown idle -> s1  by "
-    "shutdown_requested\n"
-    "      because: operator SIGINT\n";
+    "rank-0/1  rank-0  rank ready -> draining  by drain_requested\n"
+    "  because: message coordinator\n"
+    "coordinator/1  shutdown  shutdown idle -> s1  by shutdown_requested\n"
+    "  because: operator SIGINT\n";
 
   SUBCASE("of a record") {
     CHECK(why(run, "rank-0/2").code == 0);
@@ -86,6 +85,35 @@ TEST_CASE("a cause that is not in the journals ends the chain, and says so") {
   const auto [code, text] = why(run, "rank-0/1");
   CHECK(code == 0);
   CHECK(contains(text, "coordinator/88  this record is not in the journals"));
+}
+
+TEST_CASE("a long chain is shown in parts, each with the way to the next") {
+  const temporary_folder run;
+  journal_builder rank{"rank-0"};
+  for (int i = 1; i <= 100; ++i)
+    rank.move(
+      "link", "l", "", "x", "",
+      {cause_type::rule, i == 1 ? "" : reference("rank-0", 1, i - 1), ""});
+  save(run, rank);
+
+  const auto text = why(run, "rank-0/100").text;
+  CHECK(contains(text, "rank-0/61  "));
+  CHECK_FALSE(contains(text, "rank-0/60  "));
+  CHECK(text.ends_with("and so on, 40 records shown; go on with: troupe "
+                       "journal why "
+                       + run.path().string() + " rank-0/60\n"));
+  CHECK(contains(why(run, "rank-0/40").text, "rank-0/1  "));
+}
+
+TEST_CASE("a command is a record without states") {
+  const temporary_folder run;
+  journal_builder loop{"coordinator"};
+  loop.move("script", "loop", "", "train", "",
+            {cause_type::rule, "", "the loop's program"});
+  save(run, loop);
+  CHECK(without_times(why(run, "loop").text)
+        == "coordinator/1  loop  script train\n"
+           "  because: rule the loop's program\n");
 }
 
 TEST_CASE("causes in a circle end the chain") {
