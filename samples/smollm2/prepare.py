@@ -26,17 +26,14 @@ OTHER_NAMES = {
     "output_norm.weight": "model.norm.weight",
     "output.weight": "lm_head.weight"}
 
-# The task: final_number grades it. Two answered examples make the model answer
-# with a number alone; at temperature 1 it starts at a mean reward near 0.2.
-TASK = "letter_counting"
-TASK_OPTIONS = {"min_words": 2, "max_words": 4}
-EXAMPLES = [
-    ('How many times does the letter "a" appear in the text: "a banana"?', "4"),
-    ('How many times does the letter "h" appear in the text: "of the tree"?',
-     "1")]
+# The task: the multiplication table, graded by final_number. No constant answer
+# is right in more than 0.19 of the rows.
+TASK = "products"
+TASK_OPTIONS = {"min_terms": 2, "max_terms": 2,
+                "min_digits": 1, "max_digits": 1}
 SEED = 7
-NUM_DRAWN = 2000  # a question that comes twice is kept once
-NUM_EVAL = 200
+NUM_DRAWN = 2000  # a question that comes twice is kept once: 100 are left
+NUM_EVAL = 24
 
 
 def open_gguf():
@@ -151,17 +148,13 @@ def write_tokenizer(keys, folder):
 
 
 def render(template, question):
-    """Renders the examples and a question as apply_chat_template does."""
+    """Renders a question as apply_chat_template does."""
     from jinja2.sandbox import ImmutableSandboxedEnvironment
     environment = ImmutableSandboxedEnvironment(trim_blocks=True,
                                                 lstrip_blocks=True)
-    messages = []
-    for asked, answer in EXAMPLES:
-        messages += [{"role": "user", "content": asked},
-                     {"role": "assistant", "content": answer}]
-    messages.append({"role": "user", "content": question})
     return environment.from_string(template).render(
-        messages=messages, add_generation_prompt=True)
+        messages=[{"role": "user", "content": question}],
+        add_generation_prompt=True)
 
 
 def write_prompts(template, folder):

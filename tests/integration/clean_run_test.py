@@ -8,7 +8,7 @@ import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from tests.support.job import JobTest, troupe  # noqa: E402
+from tests.support.job import ROOT, JobTest, troupe  # noqa: E402
 
 TIMES = ("time/", "throughput/", "memory/")
 
@@ -99,7 +99,12 @@ class CleanRun(JobTest):
         self.assertIn("missing.yaml", empty.stderr)
 
     def test_zero_learning_rate_changes_nothing(self):
+        data = ROOT / "samples/addition/train.jsonl"
+        batch = pathlib.Path(self.folder) / "batch.jsonl"
+        with open(data, encoding="utf-8") as lines:
+            batch.write_text("".join(next(lines) for _ in range(4)))
         job = self.start(**{
+            "data.train.file": batch,  # each step has these four prompts
             "train.steps": 50, "train.optimizer.learning_rate": 0,
             "run.save_every_steps": 1, "run.keep_checkpoints": 60})
         self.assert_clean(job)

@@ -70,26 +70,31 @@ def compare(name, model, arguments, num_steps, wanted):
     print(f"  Troupe is {median / our_median:.2f} times as fast by the median, "
           f"{least / our_least:.2f} by the least (wanted: {wanted}), with "
           f"{100 * our_peak / peak:.0f} % of the memory (wanted: 65)")
+    return median / our_median >= wanted and our_peak <= 0.65 * peak
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--troupe", required=True)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--smollm2", help="folder of SmolLM2-135M")
-    parser.add_argument("--smollm2-steps", type=int, default=3)
+    parser.add_argument("--smollm2", required=True,
+                        help="folder of SmolLM2-135M")
+    parser.add_argument("--smollm2-steps", type=int, default=3,
+                        help="0: none")
     parser.add_argument("--tiny-steps", type=int, default=20,
                         help="0: none")
     arguments = parser.parse_args()
+    reached = True
     if arguments.tiny_steps > 0:
         with tempfile.TemporaryDirectory() as tiny:
             subprocess.run([sys.executable, str(HERE / "make_tiny.py"), tiny],
                            check=True, stderr=subprocess.DEVNULL)
-            compare("tiny Llama, 0.92 M", tiny, arguments,
-                    arguments.tiny_steps, 2)
-    if arguments.smollm2:
-        compare("SmolLM2-135M", arguments.smollm2, arguments,
-                arguments.smollm2_steps, 1.5)
+            reached &= compare("tiny Llama, 0.92 M", tiny, arguments,
+                               arguments.tiny_steps, 2)
+    if arguments.smollm2_steps > 0:
+        reached &= compare("SmolLM2-135M", arguments.smollm2, arguments,
+                           arguments.smollm2_steps, 1.5)
+    sys.exit(not reached)
 
 
 if __name__ == "__main__":
