@@ -3,6 +3,7 @@
 
 #include "runtime/model/decoder_config.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/train/activation_memory.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -62,13 +63,13 @@ void print_plan(const runtime::config::job_config& job, std::ostream& out) {
     * static_cast<double>(job.rollout.max_prompt_tokens
                           + job.rollout.sampling.max_new_tokens)
     * static_cast<double>(shape.num_kv_heads * shape.head_width);
-  const double logits = 4.0 * static_cast<double>(shape.vocab_size)
-                        * static_cast<double>(job.train.logit_chunk_tokens);
+  const auto activations =
+    static_cast<double>(runtime::train::activation_bytes(shape, job));
   const bool has_reference =
     job.train.algorithm == "grpo" && job.train.kl_coefficient > 0;
   out << "\nplacement: 1 host, 1 rank on cpu (trainer, rollout, parameter "
-         "shard and cache owner share its weights)\nmemory of rank-0, at "
-         "most, activations not counted ("
+         "shard and cache owner share its weights)\nmemory of rank-0 "
+         "beside the program itself ("
       << n << " parameters):\n";
   print_row(out, "weights", weights);
   print_row(out, "gradients", weights);
@@ -76,8 +77,9 @@ void print_plan(const runtime::config::job_config& job, std::ostream& out) {
   if (has_reference)
     print_row(out, "reference weights", weights);
   print_row(out, "KV cache", cache);
-  print_row(out, "logits of one chunk", logits);
-  print_row(out, "sum", (has_reference ? 5 : 4) * weights + cache + logits);
+  print_row(out, "activations of a microbatch", activations);
+  print_row(out, "sum",
+            (has_reference ? 5 : 4) * weights + cache + activations);
 }
 
 } // namespace troupe::actors

@@ -7,6 +7,7 @@
 #include "actors/rollout.hpp"
 #include "actors/trainer.hpp"
 #include "protocols/rank_machine.hpp"
+#include "runtime/train/activation_memory.hpp"
 #include "runtime/version.hpp"
 
 #include <ATen/Parallel.h>
@@ -96,9 +97,15 @@ private:
   placed spawn_actors() {
     const auto weights = rank_.model->num_parameters() * sizeof(float);
     ledger_.reserve("parameter_shard/dp=0/tp=0", "weights", weights);
-    if (rank_.use == runtime::train::model_use::train)
+    if (rank_.use == runtime::train::model_use::train) {
       ledger_.reserve("parameter_shard/dp=0/tp=0", "gradients and moments",
                       3 * weights);
+      const auto activations = runtime::train::activation_bytes(
+        rank_.model->policy()->config(), rank_.config);
+      ledger_.reserve("trainer/dp=0/tp=0",
+                      "activations of train.microbatch_tokens",
+                      static_cast<std::uint64_t>(activations));
+    }
     auto& system = this->system();
     shard_ = spawn_parameter_shard(system, rank_);
     cache_ = spawn_cache_owner(system, rank_, address());
