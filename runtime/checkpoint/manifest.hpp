@@ -27,7 +27,7 @@ struct manifest_file {
 
 struct manifest {
   std::string job_identity;   ///< equal for a job and its continuation
-  std::string model_identity; ///< names and shapes of the weights
+  std::string model_identity; ///< its path, or the sizes of a fresh one
   std::int64_t step = 0;      ///< train steps done
   std::uint64_t policy_version = 0;
   std::vector<manifest_file> files;

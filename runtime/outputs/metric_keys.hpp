@@ -66,18 +66,13 @@ inline constexpr std::array metric_keys{
   metric_key{"reward/failed_fraction", "1",
              "share of samples whose reward function failed"},
   metric_key{"time/<phase>_s", "s",
-             "wall time of a phase of the step: generate, grade, train, eval, "
-             "save, other, and step for the whole"},
+             "wall time of a phase of the step: generate, grade, train, and "
+             "step for the whole; of an evaluation: eval"},
   metric_key{"throughput/tokens_per_s", "tokens/s",
-             "prompt and completion tokens of the step by time/step_s"},
-  metric_key{"throughput/<phase>_tokens_per_s", "tokens/s",
-             "tokens of the phase by its time: generate, train"},
-  metric_key{"memory/<process>_peak_rss_bytes", "bytes",
-             "largest resident memory of a process so far"},
+             "completion tokens of the step (sampled, or under SFT and in the "
+             "warm-up trained on) by time/step_s"},
   metric_key{"memory/<process>_rss_bytes", "bytes",
              "resident memory of a process at the end of the step"},
-  metric_key{"memory/<holder>_bytes", "bytes",
-             "what the memory ledger of the rank has granted to a holder"},
   metric_key{"eval/<name>_accuracy", "1",
              "share of greedy completions with reward 1; <name> is the data "
              "set, heldout for data.eval"},

@@ -146,9 +146,8 @@ void launcher::start_coordinator() {
   child_options child;
   child.name = "coordinator";
   child.argv = options_.coordinator_argv;
-  child.environment = options_.coordinator_environment;
-  child.environment.push_back(std::string{launcher_fd_variable} + "="
-                              + std::to_string(coordinator_fd));
+  child.environment = {std::string{launcher_fd_variable} + "="
+                       + std::to_string(coordinator_fd)};
   child.fds = {{sockets.theirs.get(), coordinator_fd}};
   coordinator_ = start_child(child);
   members_[coordinator_] = {child.name, process_kind::rank, false};

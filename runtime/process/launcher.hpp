@@ -40,7 +40,6 @@ struct launcher_deadlines {
 
 struct launcher_options {
   std::vector<std::string> coordinator_argv;
-  std::vector<std::string> coordinator_environment; ///< KEY=VALUE
   /// Returns what the card file of a process says about its last state; may
   /// be empty. Called after the process's end.
   std::function<std::string(const std::filesystem::path& run_directory,

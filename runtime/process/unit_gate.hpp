@@ -3,7 +3,7 @@
 // The units of a rank and the gate before them (DESIGN section 2): a unit runs
 // completely or not at all. Starting one is a compare-and-swap that fails once
 // the gate is closed; closing returns the last started unit, from which the
-// coordinator makes the fence. Checked in the model of the unit fence.
+// coordinator makes the fence. Checked in tests/checks/models/shutdown.pml.
 #pragma once
 
 #include <atomic>
