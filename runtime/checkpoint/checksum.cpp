@@ -6,7 +6,13 @@
 #include <xxhash.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
+#include <memory>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace troupe::runtime::checkpoint {
 
@@ -83,8 +89,22 @@ std::uint64_t xxh3_64(std::span<const std::byte> bytes) {
 }
 
 std::uint64_t xxh3_64_of_file(const std::filesystem::path& file) {
-  const mapped_file mapped{file};
-  return xxh3_64(mapped.bytes());
+  // Not mapped: pages of a mapped file count as memory of the process.
+  const file_handle from{file, O_RDONLY};
+  const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state{
+    XXH3_createState(), XXH3_freeState};
+  XXH3_64bits_reset(state.get());
+  std::vector<std::byte> block(1 << 20);
+  for (;;) {
+    const auto count = ::read(from.fd(), block.data(), block.size());
+    if (count == 0)
+      return XXH3_64bits_digest(state.get());
+    if (count > 0)
+      XXH3_64bits_update(state.get(), block.data(),
+                         static_cast<std::size_t>(count));
+    else if (errno != EINTR)
+      throw_errno("read", file);
+  }
 }
 
 } // namespace troupe::runtime::checkpoint
