@@ -40,16 +40,16 @@ std::string make_run_id(const std::filesystem::path& directory) {
   return directory.filename().string() + "-" + text;
 }
 
-std::optional<std::int32_t> eos_of(const runtime::config::job_config& job) {
-  if (!job.model.fresh) {
-    const auto shape = runtime::model::read_decoder_config(job.model.path);
-    if (shape.eos_token_ids.empty())
-      return std::nullopt;
-    return shape.eos_token_ids.front();
-  }
-  return runtime::tokenizer::tokenizer::load(job.model.tokenizer)
-    .specials()
-    .eos;
+model_facts facts_of(const runtime::config::job_config& job) {
+  if (job.model.fresh)
+    return {
+      runtime::tokenizer::tokenizer::load(job.model.tokenizer).specials().eos,
+      job.model.fresh->max_positions};
+  const auto shape = runtime::model::read_decoder_config(job.model.path);
+  return {shape.eos_token_ids.empty()
+            ? std::nullopt
+            : std::optional{shape.eos_token_ids.front()},
+          shape.max_positions};
 }
 
 /// How the process ends.
@@ -60,10 +60,18 @@ struct ending {
   std::vector<std::string> causes, warnings;
 };
 
+/// True for what people can give wrong and what is found before step 0.
+bool is_refusal(errc code) {
+  const auto number = static_cast<int>(code);
+  return number < 400 || code == errc::checkpoint_corrupt
+         || code == errc::checkpoint_mismatch
+         || code == errc::checkpoint_absent;
+}
+
 ending ending_of(const failure& why) {
   ending out;
   out.status = why.code() == errc::aborted ? "aborted" : "failed";
-  out.code = why.code() == errc::aborted ? 130 : 1;
+  out.code = why.code() == errc::aborted ? 130 : is_refusal(why.code()) ? 2 : 1;
   out.cause = why.chain();
   out.causes = why.causes();
   return out;
@@ -137,7 +145,7 @@ private:
     const auto start = clock::now();
     start_ = start;
     context_.cards->set_process_state("loading");
-    prompt_table prompts{job_, eos_of(job_),
+    prompt_table prompts{job_, facts_of(job_),
                          options_.task == coordinator_task::generate
                            ? answer_use::ignored
                            : answer_use::graded};

@@ -3,6 +3,7 @@
 
 #include "actors/memory_plan.hpp"
 #include "protocols/failure.hpp"
+#include "runtime/config/check_job.hpp"
 #include "runtime/config/read_job.hpp"
 #include "runtime/inspect/last_state.hpp"
 #include "runtime/outputs/run_directory.hpp"
@@ -93,6 +94,7 @@ std::string write_prompts(const generate_arguments& a,
 
 int run_job_command(const run_arguments& a) {
   const auto job = runtime::config::read_job(a.file, a.overrides);
+  runtime::config::check_training(job, a.file);
   if (a.is_dry) {
     std::cout << runtime::config::write_resolved(job);
     print_plan(job, std::cout);
@@ -137,17 +139,15 @@ int eval_command(const eval_arguments& arguments) {
   const scratch_directory scratch;
   const auto run = (scratch.path() / "run").string();
   if (!a.file.empty()) {
-    auto overrides = a.overrides;
-    overrides.push_back("run.directory=" + run);
-    auto job = runtime::config::read_job(a.file, overrides);
+    auto job = runtime::config::read_job(a.file, a.overrides);
     if (!job.data.eval)
       throw failure(errc::config_missing_key,
                     a.file
                       + ": data.eval is not set; add data.eval.file, or "
                         "use --model and --data");
-    const auto own = runtime::config::read_job(a.file, a.overrides);
-    const auto trained = std::filesystem::path{own.run.directory}
+    const auto trained = std::filesystem::path{job.run.directory}
                          / std::string{outputs::layout::final_model};
+    job.run.directory = run;
     if (!a.model.empty())
       job.model.path = std::filesystem::absolute(a.model).string();
     else if (std::filesystem::exists(trained))

@@ -14,6 +14,7 @@ using protocols::errc;
 using protocols::failure;
 using protocols::group_id;
 using runtime::data::dataset;
+using runtime::data::prompt_row;
 using runtime::data::prompt_rows;
 using runtime::data::row_order;
 
@@ -33,26 +34,65 @@ void check_answers(const prompt_rows& rows, const std::string& kind) {
 } // namespace
 
 prompt_table::prompt_table(const runtime::config::job_config& job,
-                           std::optional<std::int32_t> eos, answer_use answers)
+                           const model_facts& model, answer_use answers)
   : words_(runtime::tokenizer::tokenizer::load(
     job.model.tokenizer.empty() ? job.model.path : job.model.tokenizer)),
-    eos_(eos) {
+    model_(model) {
+  const bool generates = job.train.algorithm == "grpo" || job.data.eval;
   const auto load = [&](const runtime::config::data_source_block& source,
                         row_order order) {
     auto rows = runtime::data::read_prompt_rows(source, job.data.on_bad_row);
     if (job.train.algorithm == "grpo" && answers == answer_use::graded)
       check_answers(rows, job.reward.kind);
-    runtime::data::check_prompt_lengths(
-      rows, job.rollout.max_prompt_tokens, [&](std::string_view text) {
-        return static_cast<std::int64_t>(words_.encode(text).size());
-      });
+    if (generates)
+      check_lengths(
+        rows,
+        {job.rollout.max_prompt_tokens, "prompts",
+         "raise rollout.max_prompt_tokens"},
+        [&](const prompt_row& row) { return num_tokens(row.prompt); });
     notes_.push_back(rows.describe());
     return dataset(std::move(rows), job.run.seed, order);
   };
   train_ = load(job.data.train,
                 job.data.shuffle ? row_order::shuffled : row_order::as_in_file);
+  if (job.train.algorithm == "sft" || job.sft_warmup.steps > 0)
+    check_supervised(train_->source());
   if (job.data.eval)
     eval_ = load(*job.data.eval, row_order::as_in_file);
+}
+
+/// Rows that would fail in the middle of a run: without a token to learn, or
+/// longer than the model.
+void prompt_table::check_supervised(const prompt_rows& rows) const {
+  if (!model_.eos)
+    for (const auto& row : rows.rows)
+      if (row.answer.empty())
+        throw failure(errc::data_bad_row,
+                      rows.file + ":" + std::to_string(row.line)
+                        + ": the answer is empty and the model has no "
+                          "end-of-sequence token, so that there is nothing "
+                          "to learn; allowed: at least one token");
+  check_lengths(rows,
+                {model_.max_positions, "prompts with their answers",
+                 "that is what the model has positions for; take another "
+                 "model"},
+                [&](const prompt_row& row) {
+                  return num_tokens(row.prompt)
+                         + static_cast<std::int64_t>(
+                           answer_ids(row.answer).size());
+                });
+}
+
+std::int64_t prompt_table::num_tokens(std::string_view text) const {
+  return static_cast<std::int64_t>(words_.encode(text).size());
+}
+
+std::vector<std::int32_t>
+prompt_table::answer_ids(std::string_view answer) const {
+  auto ids = words_.encode(answer, runtime::tokenizer::template_tokens::omit);
+  if (model_.eos)
+    ids.push_back(*model_.eos);
+  return ids;
 }
 
 std::size_t prompt_table::num_rows() const {
@@ -94,10 +134,7 @@ runtime::experience::rollout_group prompt_table::row(std::string_view split,
   out.id = id;
   out.prompt_ids = words_.encode(found.prompt);
   auto& answer = out.samples.emplace_back();
-  answer.completion_ids =
-    words_.encode(found.answer, runtime::tokenizer::template_tokens::omit);
-  if (eos_)
-    answer.completion_ids.push_back(*eos_);
+  answer.completion_ids = answer_ids(found.answer);
   answer.rollout_logprobs.resize(answer.completion_ids.size());
   answer.filtered_rollout_logprobs.resize(answer.completion_ids.size());
   return out;

@@ -24,13 +24,18 @@ namespace troupe::actors {
 /// Whether anybody will compare completions with the answers.
 enum class answer_use : std::uint8_t { graded, ignored };
 
+/// What the rows are held against.
+struct model_facts {
+  std::optional<std::int32_t> eos; ///< ends an answer that is trained on
+  std::int64_t max_positions = 0;  ///< of prompt and answer together
+};
+
 /// Thread: any; one at a time inside.
 class prompt_table {
 public:
-  /// `eos`: ends an answer that is trained on; nothing if the model has none.
   /// Errors: data_*, prompt_too_long (count and first ten), tokenizer_*.
-  prompt_table(const runtime::config::job_config& job,
-               std::optional<std::int32_t> eos, answer_use answers);
+  prompt_table(const runtime::config::job_config& job, const model_facts& model,
+               answer_use answers);
 
   /// Rows of the training data.
   [[nodiscard]] std::size_t num_rows() const;
@@ -64,9 +69,13 @@ public:
 
 private:
   [[nodiscard]] runtime::data::dataset& of(std::string_view split) const;
+  [[nodiscard]] std::int64_t num_tokens(std::string_view text) const;
+  [[nodiscard]] std::vector<std::int32_t>
+  answer_ids(std::string_view answer) const;
+  void check_supervised(const runtime::data::prompt_rows& rows) const;
 
   runtime::tokenizer::tokenizer words_;
-  std::optional<std::int32_t> eos_;
+  model_facts model_;
   mutable std::mutex mutex_;
   mutable std::optional<runtime::data::dataset> train_, eval_;
   std::vector<std::string> notes_;

@@ -11,7 +11,8 @@ install_packages
 ensure_libtorch
 build_troupe troupe troupe_rank
 
-run=runs/addition
+# A folder of its own: it is emptied, and no other command writes there.
+run=runs/quickstart
 rm -rf "$run"
 build/bin/troupe run samples/addition.yaml "run.directory=$run"
 python3 samples/show_run.py "$run"

@@ -65,8 +65,9 @@ public:
     check_optimizer("train.optimizer", job_.train.optimizer);
     check_optimizer("sft_warmup.optimizer", job_.sft_warmup.optimizer);
     at_most("train.minibatches", job_.train.minibatches,
-            "train.prompts_per_step times train.samples_per_prompt",
-            job_.train.prompts_per_step * job_.train.samples_per_prompt);
+            "train.prompts_per_step", job_.train.prompts_per_step);
+    if (is_effective("train.prompts_per_step"))
+      check_batch();
   }
 
 private:
@@ -111,6 +112,18 @@ private:
              key + " is " + std::to_string(value) + ", but " + whole_key
                + " is " + std::to_string(whole)
                + "; allowed: a divisor of that");
+  }
+
+  /// What a step's groups say must fit into control messages: `train` has 12
+  /// bytes for each group and 8 for each sample.
+  void check_batch() const {
+    const auto num_samples =
+      job_.train.prompts_per_step * job_.train.samples_per_prompt;
+    if (num_samples > max_samples_per_step)
+      refuse(errc::config_conflict, "train.prompts_per_step",
+             "train.prompts_per_step times train.samples_per_prompt is "
+               + std::to_string(num_samples) + "; allowed: at most "
+               + std::to_string(max_samples_per_step));
   }
 
   void check_fresh(const fresh_model_block& fresh) const {
@@ -175,6 +188,16 @@ private:
 };
 
 } // namespace
+
+void check_training(const job_config& job, const std::string& file) {
+  if (job.train.algorithm == "grpo" && job.rollout.sampling.temperature == 0)
+    throw failure{errc::config_conflict,
+                  file
+                    + ": rollout.sampling.temperature is 0, which gives all "
+                      "samples of a prompt the same tokens, so that "
+                      "train.algorithm: grpo has nothing to compare; allowed: "
+                      "above 0"};
+}
 
 void check_job(const job_config& job, const job_document& document) {
   const job_checks checks{job, document};

@@ -13,4 +13,8 @@ namespace troupe::runtime::config {
 /// values that do not fit).
 void check_job(const job_config& job, const job_document& document);
 
+/// What a job needs in order to train beside that; `file` is named.
+/// Errors: config_conflict.
+void check_training(const job_config& job, const std::string& file);
+
 } // namespace troupe::runtime::config

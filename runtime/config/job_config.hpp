@@ -95,6 +95,10 @@ struct optimizer_block {
 };
 
 /// Supervised steps before the main algorithm; 0 steps: none.
+/// Of one step, over all groups, and rows of a supervised step: so that each
+/// message about them stays below 64 KiB.
+constexpr std::int64_t max_samples_per_step = 4096;
+
 struct sft_warmup_block {
   std::int64_t steps = 0;
   std::int64_t batch_size = 32;

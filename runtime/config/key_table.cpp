@@ -235,7 +235,7 @@ void add_rollout(std::vector<key_row>& rows) {
         count(1, 1048576),
         "Longest prompt; a longer one is an error before step 0.");
   b.key("quantum_steps", &rollout_block::quantum_steps, count(1, 65536),
-        "Decode steps between two looks at pause, stop and abort.");
+        "Decode steps of one piece of work on the compute queue.");
 }
 
 void add_reward(std::vector<key_row>& rows) {
@@ -306,8 +306,8 @@ void add_warmup(std::vector<key_row>& rows) {
   });
   b.key("steps", &sft_warmup_block::steps, count(0),
         "Supervised steps on data.train before the first rollout.");
-  b.key("batch_size", &sft_warmup_block::batch_size, count(1, 65536),
-        "Rows a step.", {on});
+  b.key("batch_size", &sft_warmup_block::batch_size,
+        count(1, max_samples_per_step), "Rows a step.", {on});
   add_optimizer(rows, "sft_warmup.optimizer",
                 [](auto& job) { return &job.sft_warmup.optimizer; },
                 {under_grpo(), on});
@@ -322,15 +322,17 @@ void add_train(std::vector<key_row>& rows) {
         "are.");
   b.key("steps", &block::steps, required(count(1)),
         "Rollout batches of grpo, optimizer steps of sft.");
-  b.key("batch_size", &block::batch_size, count(1, 65536), "Rows a step.",
+  b.key("batch_size", &block::batch_size, count(1, max_samples_per_step),
+        "Rows a step.",
         {when("train.algorithm: sft", [](const job_config& job) {
           return job.train.algorithm == "sft";
         })});
-  b.key("prompts_per_step", &block::prompts_per_step, count(1, 65536),
+  b.key("prompts_per_step", &block::prompts_per_step, count(1, 2048),
         "Groups of a rollout batch.", grpo);
-  b.key("samples_per_prompt", &block::samples_per_prompt, count(2, 65536),
+  b.key("samples_per_prompt", &block::samples_per_prompt,
+        count(2, max_samples_per_step),
         "Completions of a group; their mean reward is the baseline.", grpo);
-  b.key("minibatches", &block::minibatches, count(1, 65536),
+  b.key("minibatches", &block::minibatches, count(1, 2048),
         "Optimizer steps on one rollout batch.", grpo);
   b.key("microbatch_tokens", &block::microbatch_tokens, count(1, 16777216),
         "Packed tokens of one forward, a shared prompt once; less takes less "
@@ -347,8 +349,8 @@ void add_train(std::vector<key_row>& rows) {
         one_of({"token_mean", "sequence_mean"}),
         "Mean over all tokens, or over sequences of their token means.", grpo);
   b.key("max_nonfinite_steps", &block::max_nonfinite_steps, count(0),
-        "Steps in a row that may be left out because the loss is not finite; "
-        "one more ends the job.");
+        "Updates in a row that may be left out because the loss is not finite "
+        "or no sample has a token; one more ends the job.");
   add_optimizer(rows, "train.optimizer",
                 [](auto& job) { return &job.train.optimizer; }, {});
 }

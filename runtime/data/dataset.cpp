@@ -80,26 +80,24 @@ std::vector<std::uint32_t> pass_order(std::uint64_t seed,
   return order;
 }
 
-void check_prompt_lengths(
-  const prompt_rows& rows, std::int64_t max_prompt_tokens,
-  const std::function<std::int64_t(std::string_view)>& num_tokens) {
+void check_lengths(
+  const prompt_rows& rows, const length_limit& limit,
+  const std::function<std::int64_t(const prompt_row&)>& num_tokens) {
   constexpr std::int64_t max_listed = 10;
   std::int64_t num_long = 0;
   std::string listed;
   for (const auto& row : rows.rows)
-    if (const auto length = num_tokens(row.prompt);
-        length > max_prompt_tokens && ++num_long <= max_listed)
+    if (const auto length = num_tokens(row);
+        length > limit.max_tokens && ++num_long <= max_listed)
       listed += "\n  " + rows.file + ':' + std::to_string(row.line) + ": "
                 + std::to_string(length) + " tokens";
   if (num_long > 0)
     throw failure{errc::prompt_too_long,
                   rows.file + ": " + std::to_string(num_long) + " of "
-                    + std::to_string(rows.rows.size())
-                    + " prompts have more than "
-                    + std::to_string(max_prompt_tokens)
-                    + " tokens; raise rollout.max_prompt_tokens, or take "
-                      "them out:"
-                    + listed};
+                    + std::to_string(rows.rows.size()) + " " + limit.what
+                    + " have more than " + std::to_string(limit.max_tokens)
+                    + " tokens; " + limit.remedy
+                    + ", or take them out:" + listed};
 }
 
 } // namespace troupe::runtime::data

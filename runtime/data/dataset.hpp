@@ -10,7 +10,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <string_view>
+#include <string>
 #include <vector>
 
 namespace troupe::runtime::data {
@@ -61,12 +61,18 @@ private:
 std::vector<std::uint32_t>
 pass_order(std::uint64_t seed, std::uint32_t data_pass, std::uint32_t num_rows);
 
-/// Holds every prompt against `max_prompt_tokens` before step 0.
-/// `num_tokens`: prompt -> its length in tokens.
+/// How long a part of a row may be, in the words of a refusal.
+struct length_limit {
+  std::int64_t max_tokens = 0;
+  std::string what;   ///< such as "prompts"
+  std::string remedy; ///< such as "raise rollout.max_prompt_tokens"
+};
+
+/// Holds every row against a limit before step 0.
 /// Errors: prompt_too_long with the count, and file, line and length of the
 /// first ten.
-void check_prompt_lengths(
-  const prompt_rows& rows, std::int64_t max_prompt_tokens,
-  const std::function<std::int64_t(std::string_view)>& num_tokens);
+void check_lengths(
+  const prompt_rows& rows, const length_limit& limit,
+  const std::function<std::int64_t(const prompt_row&)>& num_tokens);
 
 } // namespace troupe::runtime::data

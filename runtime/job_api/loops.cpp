@@ -28,8 +28,7 @@ struct progress {
   std::int64_t step = 0;           ///< completed steps of both stages
   std::int64_t optimizer_step = 0; ///< of the current stage
   std::int64_t skipped_in_a_row = 0, num_skipped = 0;
-  bool evaluated_at_start = false;
-  std::int64_t evaluated_after_warmup = -1; ///< step, or -1
+  bool evaluated_at_start = false, evaluated_at_end = false;
 };
 
 std::string to_json(const progress& p, const data_position& at) {
@@ -38,7 +37,7 @@ std::string to_json(const progress& p, const data_position& at) {
                         {"skipped_in_a_row", p.skipped_in_a_row},
                         {"num_skipped", p.num_skipped},
                         {"evaluated_at_start", p.evaluated_at_start},
-                        {"evaluated_after_warmup", p.evaluated_after_warmup},
+                        {"evaluated_at_end", p.evaluated_at_end},
                         {"data_pass", at.data_pass},
                         {"position", at.position}}
     .dump();
@@ -63,14 +62,8 @@ public:
         evaluate_into("start");
         at_.evaluated_at_start = true;
       }
-      while (at_.step < total && !job_.is_stopping()) {
-        if (at_.step == warmup && warmup > 0 && config_.data.eval
-            && at_.evaluated_after_warmup < 0) {
-          evaluate_into("after_warmup");
-          at_.evaluated_after_warmup = at_.step;
-        }
-        one_step(warmup);
-      }
+      while (at_.step < total && !job_.is_stopping())
+        one_step(warmup, total);
       if (at_.step == total) {
         finish();
         is_complete = true;
@@ -92,12 +85,14 @@ private:
            state.at("skipped_in_a_row"),
            state.at("num_skipped"),
            state.at("evaluated_at_start"),
-           state.at("evaluated_after_warmup")};
+           state.at("evaluated_at_end")};
     step_start_ = {state.at("data_pass"), state.at("position")};
     job_.seek(step_start_);
   }
 
-  void one_step(std::int64_t warmup) {
+  /// Evaluates before it saves: a run that resumes from there does not do it
+  /// again. The last step is evaluated and saved by finish().
+  void one_step(std::int64_t warmup, std::int64_t total) {
     const auto start = clock::now();
     metrics values;
     std::vector<group> used;
@@ -130,7 +125,11 @@ private:
              values);
     if (!used.empty())
       job_.consume(used);
-    if (config_.data.eval && eval_every > 0 && at_.step % eval_every == 0)
+    if (at_.step == total)
+      return;
+    if (config_.data.eval && is_warmup && at_.step == warmup)
+      evaluate_into("after_warmup");
+    else if (config_.data.eval && eval_every > 0 && at_.step % eval_every == 0)
       evaluate_now();
     if (every > 0 && at_.step % every == 0)
       save();
@@ -149,7 +148,7 @@ private:
     const auto rows = take_rows(batch_size);
     const double rate = learning_rate(optimizer, index, num_steps);
     const auto start = clock::now();
-    account(job_.train_supervised(at_.step, rows, rate), values);
+    account(job_.train_supervised(at_.step + 1, rows, rate), values);
     values["time/train_s"] = seconds_since(start);
     values["train/learning_rate"] = rate;
   }
@@ -169,12 +168,12 @@ private:
     groups = job_.grade(std::move(groups), "train", values);
     values["time/grade_s"] = seconds_since(start);
     if (groups.empty()) {
-      job_.say("step " + std::to_string(at_.step)
+      job_.say("step " + std::to_string(at_.step + 1)
                + ": every group was dropped by reward.on_error; no update");
       return {};
     }
     const auto advantages = group_advantages(groups, values);
-    job_.log_rollouts(at_.step, groups, advantages);
+    job_.log_rollouts(at_.step + 1, groups, advantages);
     start = clock::now();
     train_minibatches(groups, advantages, index, values);
     values["time/train_s"] = seconds_since(start);
@@ -195,7 +194,7 @@ private:
     values["reward/zero_spread_fraction"] =
       static_cast<double>(num_flat) / static_cast<double>(groups.size());
     if (num_flat == groups.size())
-      job_.say("step " + std::to_string(at_.step)
+      job_.say("step " + std::to_string(at_.step + 1)
                + ": constant reward in every group: all advantages are 0");
     return advantages;
   }
@@ -219,13 +218,14 @@ private:
         sample_end += g.num_tokens.size();
       metrics of_part;
       account(job_.train(
-                at_.step, part,
+                at_.step + 1, part,
                 {advantages.begin() + static_cast<std::ptrdiff_t>(sample_begin),
                  advantages.begin() + static_cast<std::ptrdiff_t>(sample_end)},
                 static_cast<std::uint32_t>(m), rate),
               of_part);
       for (const auto& [key, value] : of_part)
-        if (key.starts_with("rollout/") || key == "train/policy_version")
+        if (key.starts_with("rollout/") || key == "train/policy_version"
+            || key == "train/skipped_steps")
           values[key] = value; // of the first minibatch; of the last one
         else if (key.ends_with("_max"))
           sums[key] = std::max(sums[key], value * static_cast<double>(count));
@@ -254,14 +254,14 @@ private:
     ++at_.skipped_in_a_row;
     ++at_.num_skipped;
     values["train/skipped_steps"] = static_cast<double>(at_.num_skipped);
-    job_.say("step " + std::to_string(at_.step) + ": update skipped ("
+    job_.say("step " + std::to_string(at_.step + 1) + ": update skipped ("
              + std::to_string(at_.skipped_in_a_row)
              + " in a row): " + result.skipped);
-    if (at_.skipped_in_a_row >= config_.train.max_nonfinite_steps)
+    if (at_.skipped_in_a_row > config_.train.max_nonfinite_steps)
       throw failure(errc::nonfinite_loss,
-                    "step " + std::to_string(at_.step) + ": "
+                    "step " + std::to_string(at_.step + 1) + ": "
                       + std::to_string(at_.skipped_in_a_row)
-                      + " updates in a row were skipped (allowed: fewer than "
+                      + " updates in a row were skipped (allowed: "
                         "train.max_nonfinite_steps = "
                       + std::to_string(config_.train.max_nonfinite_steps)
                       + "); the last: " + result.skipped
@@ -284,10 +284,11 @@ private:
   }
 
   void finish() {
+    if (config_.data.eval && !at_.evaluated_at_end)
+      evaluate_into("final");
+    at_.evaluated_at_end = true;
     if (saved_step_ != at_.step)
       save();
-    if (config_.data.eval)
-      evaluate_into("final");
     job_.export_model();
   }
 

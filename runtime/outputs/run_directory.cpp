@@ -65,9 +65,29 @@ checkpoint::file_handle take_lock(const fs::path& directory) {
   return lock;
 }
 
+/// True if a step, a checkpoint or a model is there: more than a start that
+/// was refused leaves.
+bool has_results(const fs::path& directory) {
+  std::error_code ignored;
+  const auto size = fs::file_size(directory / layout::metrics, ignored);
+  return (!ignored && size > 0)
+         || (fs::exists(directory / layout::checkpoints)
+             && !fs::is_empty(directory / layout::checkpoints))
+         || fs::exists(directory / layout::final_model);
+}
+
+/// Takes away what a start without results left.
+void clear_start(const fs::path& directory) {
+  for (const auto name :
+       {layout::resolved, layout::summary, layout::metrics, layout::rollouts})
+    fs::remove(directory / name);
+  for (const auto name : subfolders)
+    fs::remove_all(directory / name);
+}
+
 void check_mode(const fs::path& directory, open_mode mode) {
   const bool has_run = fs::exists(directory / layout::resolved);
-  if (has_run && mode == open_mode::fresh)
+  if (has_run && mode == open_mode::fresh && has_results(directory))
     throw failure{errc::config_conflict,
                   directory.string()
                     + " holds a run already; add --resume to go on with it, "
@@ -87,6 +107,8 @@ run_directory run_directory::open(const fs::path& directory, open_mode mode) {
   make_folder(directory);
   auto lock = take_lock(directory);
   check_mode(directory, mode);
+  if (mode == open_mode::fresh && fs::exists(directory / layout::resolved))
+    clear_start(directory);
   for (const auto name : subfolders)
     make_folder(directory / name);
   return {directory, lock.release()};

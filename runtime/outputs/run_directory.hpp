@@ -26,7 +26,7 @@ inline constexpr std::string_view final_model = "final";
 } // namespace layout
 
 enum class open_mode : std::uint8_t {
-  fresh,  ///< refused if a run is there already
+  fresh,  ///< refused if a run with results is there already
   resume, ///< refused if none is there
 };
 

@@ -52,7 +52,7 @@ class CleanRun(JobTest):
             "because: message begin_update from trainer/dp=0/tp=0",
             "actor ready -> busy  by request_accepted",
             "because: message train from loop",
-            "loop  script train  step 4",
+            "loop  script train  step 5",
             "because: rule the loop's program"])
 
     def test_clean_runs_say_nothing(self):
@@ -70,6 +70,7 @@ class CleanRun(JobTest):
         whole = self.start(**settings)
         self.assert_clean(whole)
         whole_metrics = without_times(whole.metrics())
+        whole_rollouts = (whole.directory / "rollouts.jsonl").read_text()
         whole.directory.rename(pathlib.Path(self.folder) / "whole")
 
         first = self.start(**settings)
@@ -83,6 +84,8 @@ class CleanRun(JobTest):
         self.assert_clean(second)
 
         self.assertEqual(without_times(second.metrics()), whole_metrics)
+        self.assertEqual((second.directory / "rollouts.jsonl").read_text(),
+                         whole_rollouts)
         weights = "final/model.safetensors"
         self.assertTrue(filecmp.cmp(
             pathlib.Path(self.folder) / "whole" / weights,

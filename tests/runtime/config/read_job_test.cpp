@@ -363,9 +363,14 @@ TEST_CASE("keys that exclude each other are refused with both places") {
          {"is 0.1, but", "is 1e-05"}});
   check({"minibatches",
          grpo_job,
-         {"train.minibatches=65"},
+         {"train.minibatches=9"},
          errc::config_conflict,
-         {"is 65", "is 64"}});
+         {"train.minibatches is 9", "train.prompts_per_step is 8"}});
+  check({"samples of a step",
+         grpo_job,
+         {"train.prompts_per_step=513"},
+         errc::config_conflict,
+         {"is 4104; allowed: at most 4096"}});
   auto fresh = everything_on;
   fresh.emplace_back("model.fresh.max_positions=575");
   check({"positions",

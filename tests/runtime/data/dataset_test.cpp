@@ -112,8 +112,12 @@ TEST_CASE("a position of other data is refused and changes nothing") {
 }
 
 TEST_CASE("P59 one over-long prompt is found before step 0, wherever it is") {
-  const auto length = [](std::string_view prompt) {
-    return static_cast<std::int64_t>(prompt.size());
+  const auto length = [](const prompt_row& row) {
+    return static_cast<std::int64_t>(row.prompt.size());
+  };
+  const auto limit = [](std::int64_t max_tokens) {
+    return length_limit{max_tokens, "prompts",
+                        "raise rollout.max_prompt_tokens"};
   };
   for (std::size_t bad = 0; bad < 10000; bad += 33) {
     auto rows = numbered_rows(10000);
@@ -122,15 +126,16 @@ TEST_CASE("P59 one over-long prompt is found before step 0, wherever it is") {
                    {"rows.jsonl: 1 of 10000 prompts", "more than 5 tokens",
                     "rollout.max_prompt_tokens",
                     "rows.jsonl:" + std::to_string(bad + 1) + ": 6 tokens"},
-                   [&] { check_prompt_lengths(rows, 5, length); });
+                   [&] { check_lengths(rows, limit(5), length); });
   }
-  CHECK_NOTHROW(check_prompt_lengths(numbered_rows(10000), 4, length));
+  CHECK_NOTHROW(check_lengths(numbered_rows(10000), limit(4), length));
 }
 
 TEST_CASE("of many over-long prompts all are counted and ten listed") {
   const auto text =
     expect_failure(errc::prompt_too_long, {"12 of 12", "rows.jsonl:10: 9"}, [] {
-      check_prompt_lengths(numbered_rows(12), 8, [](auto) { return 9; });
+      check_lengths(numbered_rows(12), {8, "rows", "raise it"},
+                    [](const auto&) { return 9; });
     });
 
   CHECK(text.find("rows.jsonl:11:") == std::string::npos);

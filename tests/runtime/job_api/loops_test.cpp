@@ -20,8 +20,8 @@ TEST_CASE("a step takes prompts then generates then grades then trains") {
 
   CHECK(j.calls
         == lines{"open", "position", "take_prompts train 2", "position",
-                 "generate train 2 x 2", "grade train 2", "log_rollouts 0 2",
-                 "train 0 minibatch 0 groups 0 1 advantages 4", "log 1 grpo",
+                 "generate train 2 x 2", "grade train 2", "log_rollouts 1 2",
+                 "train 1 minibatch 0 groups 0 1 advantages 4", "log 1 grpo",
                  "consume 2", "save 1", "export_model"});
   CHECK(result.steps_done == 1);
   CHECK(result.num_steps == 1);
@@ -42,8 +42,8 @@ TEST_CASE("evaluations come before and between and after the stages") {
   CHECK(order
         == lines{"generate eval 3 x 1", "log 0 eval", "log 1 sft_warmup",
                  "log 2 sft_warmup", "generate eval 3 x 1", "log 2 eval",
-                 "log 3 grpo", "log 4 grpo", "save 4", "generate eval 3 x 1",
-                 "log 4 eval", "export_model"});
+                 "log 3 grpo", "log 4 grpo", "generate eval 3 x 1",
+                 "log 4 eval", "save 4", "export_model"});
   // Rewards are those of the positions 0, 1, 2: 0, 1, 0.
   for (const auto* key : {"eval/start_accuracy", "eval/after_warmup_accuracy",
                           "eval/final_accuracy", "eval/heldout_accuracy"})
@@ -70,9 +70,9 @@ TEST_CASE("the warm-up is supervised with its own rows and rates") {
   run_job(j);
 
   CHECK(j.calls_of("train")
-        == lines{"train_supervised 0 rows 3", "train_supervised 1 rows 3",
-                 "train 2 minibatch 0 groups 1 2 advantages 4",
-                 "train 3 minibatch 0 groups 3 4 advantages 4"});
+        == lines{"train_supervised 1 rows 3", "train_supervised 2 rows 3",
+                 "train 3 minibatch 0 groups 1 2 advantages 4",
+                 "train 4 minibatch 0 groups 3 4 advantages 4"});
   REQUIRE(j.logged.size() == 4);
   const double rates[] = {0.5, 0.5, 0.25, 0};
   for (std::size_t i = 0; i < 4; ++i) {
@@ -89,7 +89,7 @@ TEST_CASE("algorithm sft is supervised throughout") {
   run_job(j);
 
   CHECK(j.calls_of("train")
-        == lines{"train_supervised 0 rows 4", "train_supervised 1 rows 4"});
+        == lines{"train_supervised 1 rows 4", "train_supervised 2 rows 4"});
   CHECK(j.calls_of("log ") == lines{"log 1 sft", "log 2 sft"});
   CHECK(j.calls_of("generate").empty());
 }
@@ -144,8 +144,8 @@ TEST_CASE("minibatches split a batch by whole groups") {
     j.settings.train.minibatches = 2;
     run_job(j);
     CHECK(j.calls_of("train")
-          == lines{"train 0 minibatch 0 groups 0 1 advantages 4",
-                   "train 0 minibatch 1 groups 2 3 4 advantages 6"});
+          == lines{"train 1 minibatch 0 groups 0 1 advantages 4",
+                   "train 1 minibatch 1 groups 2 3 4 advantages 6"});
     CHECK(j.logged.at(0).at("train/tokens") == 20);
     CHECK(j.logged.at(0).at("train/grad_norm") == 3);
     CHECK(j.logged.at(0).at("train/policy_version") == 2);
@@ -160,7 +160,7 @@ TEST_CASE("minibatches split a batch by whole groups") {
 TEST_CASE("skipped updates are counted and too many in a row end the run") {
   auto j = make_fake(9);
   std::size_t num_updates = 0;
-  SUBCASE("never three in a row") {
+  SUBCASE("never four in a row") {
     j.skipped = [&] {
       return std::string{++num_updates % 3 != 0 ? "train/loss is not finite"
                                                 : ""};
@@ -170,16 +170,16 @@ TEST_CASE("skipped updates are counted and too many in a row end the run") {
     CHECK(j.logged[0].at("train/skipped_steps") == 1);
     CHECK(j.logged[7].at("train/skipped_steps") == 6);
     CHECK(j.said.at(1)
-          == "step 1: update skipped (2 in a row): train/loss is not finite");
+          == "step 2: update skipped (2 in a row): train/loss is not finite");
     CHECK(j.version == 3);
   }
-  SUBCASE("three in a row") {
+  SUBCASE("four in a row") {
     j.skipped = [&] {
       return std::string{++num_updates > 1 ? "train/loss is not finite" : ""};
     };
     CHECK(troupe::tests::failure_of([&] { run_job(j); })
-          == "nonfinite_loss: step 3: 3 updates in a row were skipped "
-             "(allowed: fewer than train.max_nonfinite_steps = 3); the last: "
+          == "nonfinite_loss: step 5: 4 updates in a row were skipped "
+             "(allowed: train.max_nonfinite_steps = 3); the last: "
              "train/loss is not finite. Lower train.optimizer.learning_rate "
              "or look at rollouts.jsonl");
     CHECK(j.calls_of("save").empty());
@@ -202,7 +202,7 @@ TEST_CASE("what was skipped is still counted after a resume") {
 
   CHECK(troupe::tests::failure_of([&] {
           run_job(resumed);
-        }).starts_with("nonfinite_loss: step 1: 2 updates in a row"));
+        }).starts_with("nonfinite_loss: step 3: 3 updates in a row"));
   CHECK(nlohmann::json::parse(j.states.at(3)).at("num_skipped") == 1);
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("a constant reward is said and trained on with advantages of 0") {
   run_job(j);
 
   CHECK(j.said
-        == lines{"step 0: constant reward in every group: all advantages are "
+        == lines{"step 1: constant reward in every group: all advantages are "
                  "0"});
   CHECK(j.logged.at(0).at("reward/zero_spread_fraction") == 1);
   CHECK(j.calls_of("train").size() == 1);
@@ -226,7 +226,7 @@ TEST_CASE("a step whose groups were all dropped makes no update") {
   run_job(j);
 
   CHECK(j.said.at(0)
-        == "step 0: every group was dropped by reward.on_error; no update");
+        == "step 1: every group was dropped by reward.on_error; no update");
   CHECK(j.calls_of("train").empty());
   CHECK(j.calls_of("log ") == lines{"log 1 grpo", "log 2 grpo"});
 }
@@ -238,7 +238,7 @@ TEST_CASE("a dropped group is left out of the update") {
   run_job(j);
 
   CHECK(j.calls_of("train")
-        == lines{"train 0 minibatch 0 groups 0 advantages 2"});
+        == lines{"train 1 minibatch 0 groups 0 advantages 2"});
 }
 
 TEST_CASE("a large evaluation is asked for in parts of 64 prompts") {

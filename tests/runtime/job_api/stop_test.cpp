@@ -78,7 +78,7 @@ TEST_CASE("a call refused while stopping ends in a checkpoint from which a "
 TEST_CASE("a request to stop during a step lets it end and saves") {
   auto j = make_fake(5);
   j.before_call = [&](std::size_t) {
-    j.stopping = !j.calls_of("train 2").empty();
+    j.stopping = !j.calls_of("train 3").empty();
   };
 
   const auto result = run_job(j);
@@ -94,7 +94,7 @@ TEST_CASE("a step that was just saved is not saved again") {
   auto j = make_fake(5);
   j.settings.run.save_every_steps = 1;
   j.before_call = [&](std::size_t) {
-    j.stopping = !j.calls_of("train 1").empty();
+    j.stopping = !j.calls_of("train 2").empty();
   };
 
   run_job(j);

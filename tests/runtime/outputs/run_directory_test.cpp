@@ -52,9 +52,25 @@ TEST_CASE("the lock goes with its holder") {
   CHECK_NOTHROW(run_directory::open(folder.path(), open_mode::fresh));
 }
 
+TEST_CASE("what a start without results left makes room for the next") {
+  const temporary_folder folder;
+  run_directory::open(folder.path(), open_mode::fresh).write_resolved("a: 1\n");
+  troupe::tests::write_file(folder / "summary.json", "{}");
+  troupe::tests::write_file(folder / "journal/rank-0.jsonl", "{}\n");
+  troupe::tests::write_file(folder / "notes.txt", "mine");
+
+  const auto run = run_directory::open(folder.path(), open_mode::fresh);
+
+  CHECK_FALSE(fs::exists(run / layout::resolved));
+  CHECK_FALSE(fs::exists(run / layout::summary));
+  CHECK(fs::is_empty(run / layout::journal));
+  CHECK(read_file(folder / "notes.txt") == "mine");
+}
+
 TEST_CASE("a run is not overwritten, but resumed") {
   const temporary_folder folder;
   run_directory::open(folder.path(), open_mode::fresh).write_resolved("a: 1\n");
+  troupe::tests::write_file(folder / "metrics.jsonl", "{}\n");
 
   expect_failure(errc::config_conflict,
                  {folder.path().string(), "--resume", "run.directory"},
