@@ -355,7 +355,7 @@ api::trained actor_job::train_supervised(std::int64_t step,
   auto& s = *impl_;
   protocols::train_supervised request{s.head()};
   request.step = static_cast<std::uint64_t>(step);
-  request.stage = static_cast<std::uint8_t>(step < config().sft_warmup.steps
+  request.stage = static_cast<std::uint8_t>(step <= config().sft_warmup.steps
                                               ? training_stage::warmup
                                               : training_stage::main);
   request.ids = rows;

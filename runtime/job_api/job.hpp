@@ -81,7 +81,8 @@ public:
   virtual std::vector<group> grade(std::vector<group> groups,
                                    std::string_view split, metrics& values) = 0;
 
-  /// One optimizer step on these groups; advantages: samples in order.
+  /// One optimizer step on these groups; advantages: samples in order. `step`
+  /// here and below: of the whole run, from 1.
   virtual trained train(std::int64_t step, const std::vector<group>& groups,
                         const std::vector<float>& advantages,
                         std::uint32_t minibatch, double learning_rate) = 0;
