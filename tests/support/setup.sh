@@ -11,8 +11,8 @@ torch_version=2.11.0
 packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libcaf-dev libboost-dev libhwy-dev libyaml-cpp-dev nlohmann-json3-dev
   libcli11-dev libicu-dev libpcre2-dev libxxhash-dev libssl-dev
-  libsimdjson-dev)
-test_packages=(doctest-dev clang-format-14 spin)
+  libsimdjson-dev doctest-dev) # the tests are configured with the rest
+test_packages=(clang-format-14 spin)
 
 say() { printf '== %s\n' "$*"; }
 
