@@ -2,177 +2,260 @@
 #include "runtime/tokenizer/byte_pair_model.hpp"
 
 #include "runtime/tokenizer/byte_alphabet.hpp"
+#include "runtime/tokenizer/utf8.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <queue>
 #include <string>
 
 namespace troupe::runtime::tokenizer {
 
 namespace {
 
-constexpr std::uint64_t no_key = ~std::uint64_t{0};
 constexpr std::size_t max_cached_words = 1 << 16;
 constexpr std::size_t max_cached_bytes = 64; ///< of one word
+constexpr std::size_t num_tabled_characters = 1 << 16;
+constexpr std::string_view mark = "\u2581"; ///< of a space
 
-std::uint64_t key_of(std::int32_t left, std::int32_t right) {
-  return static_cast<std::uint64_t>(left) << 32
-         | static_cast<std::uint32_t>(right);
+/// Returns "<0x0A>" for 10.
+std::string byte_token(std::size_t byte) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  return {'<', '0', 'x', digits[byte / 16], digits[byte % 16], '>'};
 }
-
-/// A piece of the word; merged into its left neighbour, it has id -1.
-struct symbol {
-  std::int32_t id;
-  std::int32_t before, after; ///< indices, -1: none
-};
-
-struct candidate {
-  std::int32_t rank;
-  std::int32_t left; ///< index of its left symbol
-  std::int32_t merged_id;
-
-  /// For a queue whose top is the lowest rank, the leftmost of equals.
-  bool operator<(const candidate& other) const {
-    return rank != other.rank ? rank > other.rank : left > other.left;
-  }
-};
 
 } // namespace
 
-merge_table::merge_table(std::size_t num_merges)
-  : keys_(std::bit_ceil(2 * num_merges + 1), no_key), merges_(keys_.size()) {}
+struct byte_pair_model::scratch {
+  std::vector<token_piece> symbols;
+  std::vector<token_piece> merged;
+};
 
-std::size_t merge_table::slot_of(std::uint64_t key) const {
-  const auto mask = keys_.size() - 1;
-  auto slot = (key * 0x9e3779b97f4a7c15U >> 20) & mask;
-  while (keys_[slot] != key && keys_[slot] != no_key)
-    slot = (slot + 1) & mask;
-  return slot;
-}
-
-void merge_table::add(std::int32_t left, std::int32_t right, merge what) {
-  const auto slot = slot_of(key_of(left, right));
-  keys_[slot] = key_of(left, right);
-  merges_[slot] = what;
-}
-
-merge_table::merge merge_table::find(std::int32_t left,
-                                     std::int32_t right) const {
-  return merges_[slot_of(key_of(left, right))];
-}
-
-byte_pair_model::byte_pair_model(const bpe_spec& spec,
+byte_pair_model::byte_pair_model(const bpe_spec& spec, symbols made_of,
                                  const token_table& vocabulary,
                                  const std::filesystem::path& file)
-  : vocabulary_(vocabulary), ignores_merges_(spec.ignores_merges),
+  : vocabulary_(vocabulary), made_of_(made_of),
+    ignores_merges_(spec.ignores_merges), fuses_unk_(spec.fuses_unk),
     merges_(spec.merges.size()) {
-  const auto id_of = [&](std::string_view token, std::int64_t rank) {
-    const auto id = vocabulary.find(token);
-    if (!id)
-      refuse_file(file, "model.merges[" + std::to_string(rank) + "] needs "
+  read_symbols(spec, file);
+  read_merges(spec, file);
+}
+
+void byte_pair_model::read_merges(const bpe_spec& spec,
+                                  const std::filesystem::path& file) {
+  std::size_t rank = 0;
+  const auto id_of = [&](std::string_view token) {
+    const auto id = vocabulary_.find(token);
+    if (!id || token.empty())
+      refuse_file(file, "model.merges[" + std::to_string(rank) + "] needs \""
                           + std::string{token}
-                          + ", which is not in model.vocab");
+                          + "\", which is not in model.vocab");
     return *id;
   };
-  std::int32_t rank = 0;
+  cuts_at_marks_ = made_of_ == symbols::characters && !ignores_merges_
+                   && id_of_character(mark) >= 0 && !drops_characters();
   std::string joined;
   for (const auto& [left, right] : spec.merges) {
     joined.assign(left).append(right);
-    merges_.add(id_of(left, rank), id_of(right, rank),
-                {rank, id_of(joined, rank)});
+    merges_.add(id_of(left), id_of(right), id_of(joined));
+    note_cut(spec, left, right);
     ++rank;
   }
-  const auto unk =
-    spec.unk_token ? vocabulary.find(*spec.unk_token) : std::nullopt;
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    const auto letter = static_cast<char>(byte);
-    const auto id = vocabulary.find(spell_bytes({&letter, 1}));
-    if (!id && unk && spec.fuses_unk)
-      refuse_component(file, "model.fuse_unk", "true",
-                       "is false where a byte has no token");
-    byte_ids_[byte] = id ? *id : unk.value_or(-1);
-  }
 }
 
-void byte_pair_model::merge_word(std::string_view word,
-                                 std::vector<std::int32_t>& out) const {
-  std::vector<symbol> symbols;
-  symbols.reserve(word.size());
-  for (const auto letter : word) {
-    const auto id = byte_ids_[static_cast<unsigned char>(letter)];
-    const auto index = static_cast<std::int32_t>(symbols.size());
-    if (id >= 0)
-      symbols.push_back({id, index - 1, index + 1});
-  }
-  if (symbols.empty())
+/// Returns whether a character can be left out, which moves the spans of all
+/// that follow in its word, as in `tokenizers`.
+bool byte_pair_model::drops_characters() const {
+  return !unk_id_
+         && (byte_ids_.empty()
+             || std::ranges::find(byte_ids_, -1) != byte_ids_.end());
+}
+
+void byte_pair_model::note_cut(const bpe_spec& spec, std::string_view left,
+                               std::string_view right) {
+  if (!cuts_at_marks_ || !right.starts_with(mark))
     return;
-  symbols.back().after = -1;
-
-  const auto at = [&](std::int32_t index) -> symbol& {
-    return symbols[static_cast<std::size_t>(index)];
-  };
-  std::priority_queue<candidate> queue;
-  const auto propose = [&](std::int32_t left) {
-    if (left < 0 || at(left).after < 0)
-      return;
-    const auto found = merges_.find(at(left).id, at(at(left).after).id);
-    if (found.rank >= 0)
-      queue.push({found.rank, left, found.merged_id});
-  };
-  for (std::size_t i = 0; i + 1 < symbols.size(); ++i)
-    propose(static_cast<std::int32_t>(i));
-  while (!queue.empty()) {
-    const auto best = queue.top();
-    queue.pop();
-    auto& left = at(best.left);
-    if (left.id < 0 || left.after < 0)
-      continue;
-    auto& right = at(left.after);
-    // A neighbour may have changed since. `tokenizers` asks for the merged id
-    // only, and so do we: a pair that makes the same token keeps the rank.
-    if (merges_.find(left.id, right.id).merged_id != best.merged_id)
-      continue;
-    left.id = best.merged_id;
-    left.after = right.after;
-    right.id = -1;
-    if (left.after >= 0)
-      at(left.after).before = best.left;
-    propose(left.before);
-    propose(best.left);
-  }
-  for (std::int32_t i = 0; i >= 0; i = at(i).after)
-    out.push_back(at(i).id);
+  if (left == spec.unk_token || left.starts_with("<0x") || !is_utf8(left))
+    cuts_at_marks_ = false; // these stand for other text than they spell
+  else
+    joined_to_mark_.insert(last_character(left));
 }
 
-void byte_pair_model::encode_cached(std::string_view word,
-                                    std::vector<std::int32_t>& out) const {
-  auto& known = cache_->words;
-  if (const auto found = known.find(word); found != known.end()) {
-    out.insert(out.end(), found->second.begin(), found->second.end());
-    return;
-  }
-  const auto begin = static_cast<std::ptrdiff_t>(out.size());
-  merge_word(word, out);
-  if (word.size() <= max_cached_bytes && known.size() < max_cached_words)
-    known.emplace(word,
-                  std::vector<std::int32_t>(out.begin() + begin, out.end()));
-}
-
-void byte_pair_model::encode(const std::vector<std::string_view>& words,
-                             std::vector<std::int32_t>& out) const {
-  const std::unique_lock lock{cache_->mutex, std::try_to_lock};
-  for (const auto word : words) {
-    if (ignores_merges_)
-      if (const auto whole = vocabulary_.find(spell_bytes(word))) {
-        out.push_back(*whole);
+void byte_pair_model::read_symbols(const bpe_spec& spec,
+                                   const std::filesystem::path& file) {
+  std::optional<std::string> without;
+  if (made_of_ == symbols::bytes) {
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      const auto letter = static_cast<char>(byte);
+      const auto spelled = spell_bytes({&letter, 1});
+      symbol_ids_.push_back(vocabulary_.find(spelled).value_or(-1));
+      if (symbol_ids_.back() < 0)
+        without = spelled;
+    }
+    if (without && spec.falls_back_to_bytes)
+      refuse_component(file, "model.byte_fallback", "true",
+                       "is false where bytes are the symbols and one, "
+                         + *without + ", has no token");
+  } else {
+    without = "a character";
+    symbol_ids_.assign(num_tabled_characters, -1);
+    for (const auto& [token, id] : spec.vocab) {
+      auto rest = token;
+      if (token.empty() || token.size() > 3 || !is_utf8(token))
         continue;
-      }
-    if (lock.owns_lock() && word.size() > 1)
-      encode_cached(word, out);
-    else
-      merge_word(word, out);
+      if (const auto character = next_character(rest); rest.empty())
+        symbol_ids_[character] = id;
+    }
+    if (spec.falls_back_to_bytes)
+      for (std::size_t byte = 0; byte < 256; ++byte)
+        byte_ids_.push_back(vocabulary_.find(byte_token(byte)).value_or(-1));
   }
+  if (!spec.unk_token || !without)
+    return;
+  unk_id_ = vocabulary_.find(*spec.unk_token);
+  if (!unk_id_)
+    refuse_file(file, "model.unk_token is " + std::string{*spec.unk_token}
+                        + ", which is not in model.vocab");
+}
+
+/// Writes the first symbols of a word. What has no token waits, so that it can
+/// be fused, and is written before the next symbol that has one; `tokenizers`
+/// lets tokens of single bytes overtake it.
+class byte_pair_model::symbol_writer {
+public:
+  symbol_writer(const byte_pair_model& model, std::vector<token_piece>& out)
+    : model_(model), out_(out) {}
+
+  void add(std::int32_t id, std::string_view text) {
+    if (id >= 0) {
+      finish();
+      out_.push_back({id, static_cast<std::uint32_t>(text.size())});
+    } else if (!add_bytes(text) && model_.unk_id_) {
+      if (!model_.fuses_unk_)
+        finish();
+      unknown_bytes_ += static_cast<std::uint32_t>(text.size());
+    }
+  }
+
+  void finish() {
+    if (unknown_bytes_ > 0)
+      out_.push_back({*model_.unk_id_, unknown_bytes_});
+    unknown_bytes_ = 0;
+  }
+
+private:
+  [[nodiscard]] std::int32_t id_of(char byte) const {
+    return model_.byte_ids_[static_cast<unsigned char>(byte)];
+  }
+
+  bool add_bytes(std::string_view text) {
+    if (model_.byte_ids_.empty())
+      return false;
+    for (const auto byte : text)
+      if (id_of(byte) < 0)
+        return false;
+    for (const auto byte : text)
+      out_.push_back({id_of(byte), 1});
+    return true;
+  }
+
+  const byte_pair_model& model_;
+  std::vector<token_piece>& out_;
+  std::uint32_t unknown_bytes_ = 0;
+};
+
+std::int32_t byte_pair_model::id_of_character(std::string_view text) const {
+  if (text.size() > 3)
+    return vocabulary_.find(text).value_or(-1);
+  return symbol_ids_[next_character(text)];
+}
+
+void byte_pair_model::merge(std::string_view word, scratch& used) const {
+  used.symbols.clear();
+  used.merged.clear();
+  symbol_writer writer{*this, used.symbols};
+  if (made_of_ == symbols::bytes)
+    for (std::size_t i = 0; i < word.size(); ++i)
+      writer.add(symbol_ids_[static_cast<unsigned char>(word[i])],
+                 word.substr(i, 1));
+  else
+    for (std::size_t i = 0; i < word.size();) {
+      const auto text = word.substr(i, character_length(word[i]));
+      writer.add(id_of_character(text), text);
+      i += text.size();
+    }
+  writer.finish();
+  merge_symbols(merges_, used.symbols, used.merged);
+}
+
+/// Returns where the first part of `word` ends that no merge leaves.
+std::size_t byte_pair_model::end_of_part(std::string_view word) const {
+  if (!cuts_at_marks_)
+    return word.size();
+  for (auto at = word.find(mark, 1); at != word.npos;
+       at = word.find(mark, at + 1)) {
+    const auto before = word.substr(0, at);
+    if (before.ends_with(mark)
+          ? !joined_to_mark_.contains(U'\u2581')
+          : !joined_to_mark_.contains(last_character(before)))
+      return at;
+  }
+  return word.size();
+}
+
+template <class Take>
+void byte_pair_model::encode_each(std::string_view text,
+                                  const std::vector<text_span>& words,
+                                  Take&& take) const {
+  const std::unique_lock lock{cache_->mutex, std::try_to_lock};
+  scratch used;
+  const auto encode_part = [&](std::string_view part, std::size_t begin) {
+    const bool is_cached =
+      lock.owns_lock() && part.size() > 1 && part.size() <= max_cached_bytes;
+    if (is_cached)
+      if (const auto found = cache_->words.find(part);
+          found != cache_->words.end())
+        return take(found->second, begin);
+    if (ignores_merges_) {
+      const auto whole = vocabulary_.find(
+        made_of_ == symbols::bytes ? spell_bytes(part) : std::string{part});
+      if (whole)
+        used.merged.assign(1,
+                           {*whole, static_cast<std::uint32_t>(part.size())});
+      else
+        merge(part, used);
+    } else {
+      merge(part, used);
+    }
+    if (is_cached && cache_->words.size() < max_cached_words)
+      cache_->words.emplace(part, used.merged);
+    take(used.merged, begin);
+  };
+  for (const auto word : words)
+    for (auto begin = word.begin; begin < word.end;) {
+      const auto rest = text.substr(begin, word.end - begin);
+      const auto part = rest.substr(0, end_of_part(rest));
+      encode_part(part, begin);
+      begin += part.size();
+    }
+}
+
+void byte_pair_model::encode(std::string_view text,
+                             const std::vector<text_span>& words,
+                             std::vector<std::int32_t>& out) const {
+  encode_each(text, words, [&](const auto& pieces, std::size_t) {
+    for (const auto& piece : pieces)
+      out.push_back(piece.id);
+  });
+}
+
+void byte_pair_model::encode(std::string_view text,
+                             const std::vector<text_span>& words,
+                             std::vector<placed_token>& out) const {
+  encode_each(text, words, [&](const auto& pieces, std::size_t begin) {
+    for (const auto& piece : pieces) {
+      out.push_back({piece.id, {begin, begin + piece.length}});
+      begin += piece.length;
+    }
+  });
 }
 
 } // namespace troupe::runtime::tokenizer

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Byte-pair encoding of one word: start with its bytes, then merge the
-// neighbours whose merge comes first in the file, until none is left.
+// Byte-pair encoding of words. A word's symbols are its bytes, spelled as
+// GPT-2 does, or its characters; a character without token becomes the tokens
+// of its bytes ("<0xE2>"), the unknown token, or nothing, as the file says.
 //
 // Source: Sennrich, Haddow, Birch, "Neural Machine Translation of Rare Words
 // with Subword Units", section 3.2, https://arxiv.org/abs/1508.07909, on bytes
 // as GPT-2 does. Differs: nothing.
 #pragma once
 
+#include "runtime/tokenizer/merge_word.hpp"
+#include "runtime/tokenizer/text_span.hpp"
 #include "runtime/tokenizer/token_table.hpp"
 #include "runtime/tokenizer/tokenizer_spec.hpp"
 
@@ -16,53 +19,41 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace troupe::runtime::tokenizer {
-
-/// Merges by their two ids, in open addressing.
-class merge_table {
-public:
-  struct merge {
-    std::int32_t rank = -1; ///< -1: there is none
-    std::int32_t merged_id = -1;
-  };
-
-  explicit merge_table(std::size_t num_merges);
-
-  /// Of two merges of the same pair, the last one stays, as in `tokenizers`.
-  void add(std::int32_t left, std::int32_t right, merge what);
-
-  [[nodiscard]] merge find(std::int32_t left, std::int32_t right) const;
-
-private:
-  [[nodiscard]] std::size_t slot_of(std::uint64_t key) const;
-
-  std::vector<std::uint64_t> keys_;
-  std::vector<merge> merges_;
-};
 
 /// Immutable but for its cache of words. Thread: any; a thread that finds the
 /// cache in use goes without.
 class byte_pair_model {
 public:
+  enum class symbols : std::uint8_t { bytes, characters };
+
+  /// A token and its bytes in the text.
+  struct placed_token {
+    std::int32_t id;
+    text_span bytes;
+  };
+
   /// `vocabulary` must live as long as the model.
-  /// Errors: tokenizer_unreadable (a merge of what is no token);
-  /// tokenizer_unsupported (fused unknown tokens).
-  byte_pair_model(const bpe_spec& spec, const token_table& vocabulary,
+  /// Errors: tokenizer_unreadable (a merge of what is no token, an unknown
+  /// token that is none); tokenizer_unsupported (byte fallback from bytes).
+  byte_pair_model(const bpe_spec& spec, symbols made_of,
+                  const token_table& vocabulary,
                   const std::filesystem::path& file);
 
-  /// Appends the ids of each word.
-  void encode(const std::vector<std::string_view>& words,
+  /// Appends the ids of each word of `text`.
+  void encode(std::string_view text, const std::vector<text_span>& words,
               std::vector<std::int32_t>& out) const;
 
-private:
-  void merge_word(std::string_view word, std::vector<std::int32_t>& out) const;
-  void encode_cached(std::string_view word,
-                     std::vector<std::int32_t>& out) const;
+  void encode(std::string_view text, const std::vector<text_span>& words,
+              std::vector<placed_token>& out) const;
 
+private:
   struct text_hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const {
@@ -71,15 +62,38 @@ private:
   };
   struct cache {
     std::mutex mutex;
-    std::unordered_map<std::string, std::vector<std::int32_t>, text_hash,
+    std::unordered_map<std::string, std::vector<token_piece>, text_hash,
                        std::equal_to<>>
       words;
   };
+  struct scratch;
+  class symbol_writer;
+
+  void read_merges(const bpe_spec& spec, const std::filesystem::path& file);
+  void read_symbols(const bpe_spec& spec, const std::filesystem::path& file);
+  void note_cut(const bpe_spec& spec, std::string_view left,
+                std::string_view right);
+  [[nodiscard]] bool drops_characters() const;
+  [[nodiscard]] std::int32_t id_of_character(std::string_view text) const;
+  [[nodiscard]] std::size_t end_of_part(std::string_view word) const;
+  void merge(std::string_view word, scratch& used) const;
+  template <class Take>
+  void encode_each(std::string_view text, const std::vector<text_span>& words,
+                   Take&& take) const;
 
   const token_table& vocabulary_;
+  symbols made_of_;
   bool ignores_merges_;
+  bool fuses_unk_;
+  std::optional<std::int32_t> unk_id_;
   merge_table merges_;
-  std::array<std::int32_t, 256> byte_ids_{}; ///< -1: left out
+  std::vector<std::int32_t> symbol_ids_; ///< by byte or character; -1: none
+  /// Tokens of single bytes; empty without byte fallback. -1: none.
+  std::vector<std::int32_t> byte_ids_;
+  /// Whether a word of characters may be cut before a mark of a space, which
+  /// keeps words short and the cache useful; and after what it may not.
+  bool cuts_at_marks_ = false;
+  std::unordered_set<char32_t> joined_to_mark_;
   std::unique_ptr<cache> cache_ = std::make_unique<cache>();
 };
 

@@ -58,6 +58,13 @@ public:
     return static_cast<std::int32_t>(out);
   }
 
+  [[nodiscard]] std::size_t count() const {
+    std::uint64_t out = 0;
+    if (value_.get(out) != simdjson::SUCCESS)
+      wrong_type("a count");
+    return out;
+  }
+
   [[nodiscard]] simdjson::dom::object object() const {
     simdjson::dom::object out;
     if (value_.get(out) != simdjson::SUCCESS)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unicode normal forms of tokenizer.json, by ICU.
+// The normalizers of tokenizer.json, in their order.
 #pragma once
 
-#include "runtime/tokenizer/tokenizer_spec.hpp"
+#include "runtime/tokenizer/aligned_text.hpp"
+#include "runtime/tokenizer/pattern.hpp"
+#include "runtime/tokenizer/tokenizer_steps.hpp"
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace troupe::runtime::tokenizer {
@@ -15,14 +18,23 @@ namespace troupe::runtime::tokenizer {
 /// Immutable. Thread: any.
 class normalizer {
 public:
-  explicit normalizer(std::vector<normal_form> forms)
-    : forms_(std::move(forms)) {}
+  /// Errors: tokenizer_unsupported (a regular expression, see pattern.hpp).
+  normalizer(const std::vector<normalizer_step>& steps,
+             const std::filesystem::path& file);
 
-  /// Applies the forms in their order to well-formed UTF-8.
+  [[nodiscard]] bool is_identity() const { return steps_.empty(); }
+
+  /// Applies the steps to well-formed UTF-8.
+  [[nodiscard]] aligned_text normalize(aligned_text text) const;
+
   [[nodiscard]] std::string normalize(std::string_view text) const;
 
 private:
-  std::vector<normal_form> forms_;
+  struct built_step {
+    normalizer_step spec;
+    std::optional<match_finder> matches; ///< of a replace_step
+  };
+  std::vector<built_step> steps_;
 };
 
 } // namespace troupe::runtime::tokenizer

@@ -2,6 +2,8 @@
 #include "runtime/tokenizer/pattern.hpp"
 
 #include "protocols/failure.hpp"
+#include "runtime/tokenizer/tokenizer_spec.hpp"
+#include "runtime/tokenizer/utf8.hpp"
 
 #ifndef PCRE2_CODE_UNIT_WIDTH
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -16,8 +18,12 @@ namespace troupe::runtime::tokenizer {
 
 namespace {
 
-/// What Oniguruma calls \w; inside of brackets, and negatable by them.
-constexpr std::string_view word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+/// What Oniguruma calls \w inside of brackets; outside, its table of Latin-1
+/// holds six numbers more.
+constexpr std::string_view word_in_class =
+  "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+constexpr std::string_view word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"
+                                  "\\x{b2}\\x{b3}\\x{b9}\\x{bc}-\\x{be}";
 
 std::string text_of(int error) {
   std::array<PCRE2_UCHAR, 256> buffer{};
@@ -40,7 +46,7 @@ std::size_t refused_group(std::string_view rest) {
 
 translated_pattern translate_pattern(std::string_view pattern) {
   translated_pattern out;
-  bool in_class = false;
+  int depth = 0; // of brackets: a bracket in one is a union for Oniguruma
   const auto refuse = [&](std::size_t at, std::size_t length) {
     out.refused = std::string{pattern.substr(at, length)};
     return out;
@@ -48,20 +54,23 @@ translated_pattern translate_pattern(std::string_view pattern) {
   for (std::size_t at = 0; at < pattern.size(); ++at) {
     const auto rest = pattern.substr(at);
     if (rest[0] != '\\') {
-      if (!in_class && refused_group(rest) != 0)
+      if (depth == 0 && refused_group(rest) != 0)
         return refuse(at, refused_group(rest));
-      if (!in_class && rest.starts_with("}+")) // Ruby: a repeated repeat
+      if (depth == 0 && rest.starts_with("}+")) // Ruby: a repeated repeat
         return refuse(at, 2);
-      if (in_class && (rest.starts_with("&&") || rest[0] == '['))
+      if (depth > 0
+          && (rest.starts_with("&&") || rest.starts_with("[^")
+              || rest.starts_with("[:") || rest.starts_with("[]")))
         return refuse(at, 2);
+      if (rest[0] == '[' && ++depth > 1)
+        continue;
+      if (rest[0] == ']' && depth > 0 && --depth > 0)
+        continue;
       if (rest[0] == '[') {
-        in_class = true;
         // a leading ^ or ] belongs to the bracket
         for (const auto lead : {'^', ']'})
           if (at + 1 < pattern.size() && pattern[at + 1] == lead)
             out.pattern += pattern[at++];
-      } else if (rest[0] == ']') {
-        in_class = false;
       }
       out.pattern += pattern[at];
       continue;
@@ -73,10 +82,10 @@ translated_pattern translate_pattern(std::string_view pattern) {
     case 'S': out.pattern += "\\P{White_Space}"; break;
     case 'w':
       out.pattern +=
-        in_class ? std::string{word} : "[" + std::string{word} + "]";
+        depth > 0 ? std::string{word_in_class} : "[" + std::string{word} + "]";
       break;
     case 'W':
-      if (in_class)
+      if (depth > 0)
         return refuse(at - 1, 2);
       out.pattern += "[^" + std::string{word} + "]";
       break;
@@ -89,6 +98,33 @@ translated_pattern translate_pattern(std::string_view pattern) {
       at = end;
       break;
     }
+    case 'b': {
+      if (depth > 0)
+        return refuse(at - 1, 2);
+      const auto w = "[" + std::string{word} + "]";
+      out.pattern +=
+        "(?:(?<=" + w + ")(?!" + w + ")|(?<!" + w + ")(?=" + w + "))";
+      break;
+    }
+    case 'u':   // four digits
+    case 'x': { // in braces
+      const auto digits = letter == 'u' ? rest.substr(2, 4)
+                          : rest.substr(2, 1) == "{"
+                            ? rest.substr(3, rest.find('}') - 3)
+                            : std::string_view{};
+      if (digits.empty()
+          || digits.find_first_not_of("0123456789abcdefABCDEF") != rest.npos
+          || (letter == 'u' && digits.size() < 4))
+        return refuse(at - 1, 2);
+      out.pattern += "\\x{" + std::string{digits} + "}";
+      at += digits.size() + (letter == 'u' ? 0 : 2);
+      break;
+    }
+    case 'A':
+    case 'z':
+      if (depth > 0)
+        return refuse(at - 1, 2);
+      [[fallthrough]];
     case 'd':
     case 'D':
     case 'r':
@@ -147,19 +183,58 @@ std::optional<std::pair<std::size_t, std::size_t>> pattern::search::next() {
                        reinterpret_cast<PCRE2_SPTR>(text_.data()), text_.size(),
                        from_, options | PCRE2_NO_UTF_CHECK, data, nullptr);
   };
-  // An empty match cuts nothing, so it is not even looked for.
-  auto found = run(PCRE2_NOTEMPTY);
-  if (found == PCRE2_ERROR_JIT_STACKLIMIT) // the interpreter uses the heap
-    found = run(PCRE2_NOTEMPTY | PCRE2_NO_JIT);
-  if (found == PCRE2_ERROR_NOMATCH)
-    return std::nullopt;
-  if (found < 0)
-    throw protocols::failure{protocols::errc::internal,
-                             "regular expression of the tokenizer: "
-                               + text_of(found)};
-  const auto* bounds = pcre2_get_ovector_pointer(data);
-  from_ = bounds[1];
-  return std::pair{bounds[0], bounds[1]};
+  while (from_ <= text_.size()) {
+    auto found = run(0);
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT) // the interpreter uses the heap
+      found = run(PCRE2_NO_JIT);
+    if (found == PCRE2_ERROR_NOMATCH)
+      return std::nullopt;
+    if (found < 0)
+      throw protocols::failure{protocols::errc::internal,
+                               "regular expression of the tokenizer: "
+                                 + text_of(found)};
+    const auto* bounds = pcre2_get_ovector_pointer(data);
+    if (bounds[0] == bounds[1] && end_before_ == bounds[1]) {
+      // As Oniguruma's crate does: try again one character further.
+      from_ += from_ < text_.size() ? character_length(text_[from_]) : 1;
+      continue;
+    }
+    from_ = bounds[1];
+    end_before_ = bounds[1];
+    return std::pair{bounds[0], bounds[1]};
+  }
+  return std::nullopt;
+}
+
+bool pattern::can_be_empty() const {
+  std::uint32_t out = 0;
+  pcre2_pattern_info(compiled_->code, PCRE2_INFO_MATCHEMPTY, &out);
+  return out != 0;
+}
+
+match_finder::match_finder(const text_pattern& from,
+                           const std::filesystem::path& file) {
+  if (from.text.empty())
+    refuse_component(file, from.where, "\"\"", "is what is not empty");
+  if (!from.is_regex) {
+    literal_ = from.text;
+    return;
+  }
+  const auto translated = translate_pattern(from.text);
+  if (translated.refused)
+    throw protocols::failure{
+      protocols::errc::tokenizer_unsupported,
+      file.string() + ": " + from.where + " " + from.text + " uses "
+        + *translated.refused + "; supported is what docs/tokenizers.md lists"};
+  try {
+    regex_.emplace(translated.pattern);
+  } catch (const std::invalid_argument& error) {
+    refuse_file(file, from.where + " " + from.text + ": " + error.what());
+  }
+}
+
+bool match_finder::can_be_empty() const {
+  return regex_ && regex_->can_be_empty();
 }
 
 } // namespace troupe::runtime::tokenizer

@@ -32,6 +32,8 @@ public:
   /// Returns the spelling; nothing for an id that is none.
   [[nodiscard]] std::optional<std::string_view> spelling(std::int32_t id) const;
 
+  [[nodiscard]] std::size_t num_tokens() const { return num_tokens_; }
+
   /// Returns one past the largest id.
   [[nodiscard]] std::int32_t end_id() const {
     return static_cast<std::int32_t>(entries_.size());

@@ -3,9 +3,10 @@
 
 #include "protocols/failure.hpp"
 #include "runtime/tokenizer/added_tokens.hpp"
-#include "runtime/tokenizer/byte_alphabet.hpp"
 #include "runtime/tokenizer/byte_pair_model.hpp"
+#include "runtime/tokenizer/decoder.hpp"
 #include "runtime/tokenizer/normalizer.hpp"
+#include "runtime/tokenizer/post_processor.hpp"
 #include "runtime/tokenizer/pre_tokenizer.hpp"
 #include "runtime/tokenizer/utf8.hpp"
 
@@ -38,8 +39,17 @@ token_table build_vocabulary(const tokenizer_spec& spec) {
   };
   for (const auto& [spelling, id] : spec.bpe.vocab)
     add(spelling, id, "model.vocab");
-  for (const auto& token : spec.added)
+  auto next_id = static_cast<std::int32_t>(out.num_tokens());
+  for (const auto& token : spec.added) {
+    if (token.text.empty())
+      continue;
+    if (!out.find(token.text) && token.id != next_id++)
+      refuse_file(spec.file, "added_tokens gives id " + std::to_string(token.id)
+                               + " to " + token.text + ", but it follows "
+                               + std::to_string(next_id - 1)
+                               + " tokens: `tokenizers` would number it so");
     add(token.text, token.id, "added_tokens");
+  }
   return out;
 }
 
@@ -56,29 +66,65 @@ std::vector<added_token> select(const tokenizer_spec& spec,
   return out;
 }
 
+/// Returns the spelling of each id; a normalised added token's is normalised.
+std::vector<std::string_view> spellings_of(const token_table& vocabulary,
+                                           const added_token_finder& normal) {
+  std::vector<std::string_view> out;
+  for (std::int32_t id = 0; id < vocabulary.end_id(); ++id)
+    out.push_back(vocabulary.spelling(id).value_or(""));
+  for (const auto& token : normal.tokens())
+    if (!token.text.empty())
+      out[static_cast<std::size_t>(token.id)] = token.text;
+  return out;
+}
+
+using model_symbols = byte_pair_model::symbols;
+
 } // namespace
 
 struct tokenizer::content {
   explicit content(const tokenizer_spec& spec)
-    : vocabulary(build_vocabulary(spec)), forms(spec.normal_forms),
+    : vocabulary(build_vocabulary(spec)), forms(spec.normalizer, spec.file),
       before_forms(select(spec, forms, false)),
       after_forms(select(spec, forms, true)),
       words(spec.pre_tokenizer, spec.file),
-      model(spec.bpe, vocabulary, spec.file),
-      template_before(spec.template_before),
-      template_after(spec.template_after),
+      model(spec.bpe,
+            words.gives_bytes() ? model_symbols::bytes
+                                : model_symbols::characters,
+            vocabulary, spec.file),
+      after(spec.post_processor),
+      texts(spec.decoder, spellings_of(vocabulary, after_forms), spec.file),
       is_special(static_cast<std::size_t>(vocabulary.end_id())) {
     for (const auto& token : spec.added)
-      is_special[static_cast<std::size_t>(token.id)] = token.is_special;
-    bytes_begin.reserve(is_special.size() + 1);
-    for (std::int32_t id = 0; id < vocabulary.end_id(); ++id) {
-      bytes_begin.push_back(bytes.size());
-      const auto spelling = vocabulary.spelling(id).value_or("");
-      // A token that is not all of the alphabet stands for itself.
-      const auto unspelled = unspell_bytes(spelling);
-      bytes += unspelled ? std::string_view{*unspelled} : spelling;
+      if (!token.text.empty())
+        is_special[static_cast<std::size_t>(token.id)] = token.is_special;
+  }
+
+  /// Returns whether decoding takes `id`: a token, and not a hidden one.
+  [[nodiscard]] bool is_shown(std::int32_t id, special_tokens shown) const {
+    return vocabulary.spelling(id)
+           && (shown == special_tokens::keep
+               || !is_special[static_cast<std::size_t>(id)]);
+  }
+
+  /// Calls `on_token(id, its text)` and `on_words(list)` in turn.
+  template <class OnToken, class OnWords>
+  void walk(std::string_view text, aligned_text::tracking tracks,
+            OnToken&& on_token, OnWords&& on_words) const {
+    const aligned_text source{text, tracks};
+    for (const auto& [bytes, token_id] : before_forms.split(text)) {
+      const auto piece = source.slice(bytes.begin, bytes.end);
+      if (token_id) {
+        on_token(*token_id, piece);
+        continue;
+      }
+      const auto normal = forms.normalize(piece);
+      for (const auto& [part, part_id] : after_forms.split(normal.text()))
+        if (part_id)
+          on_token(*part_id, normal.slice(part.begin, part.end));
+        else
+          on_words(words.split(normal.slice(part.begin, part.end)));
     }
-    bytes_begin.push_back(bytes.size());
   }
 
   token_table vocabulary;
@@ -87,10 +133,9 @@ struct tokenizer::content {
   added_token_finder after_forms;
   pre_tokenizer words;
   byte_pair_model model;
-  std::vector<std::int32_t> template_before, template_after;
+  post_processor after;
+  decoder texts;
   std::vector<bool> is_special; ///< by id
-  std::string bytes;            ///< of all tokens, by id
-  std::vector<std::size_t> bytes_begin;
   special_ids specials;
 };
 
@@ -125,35 +170,78 @@ std::vector<std::int32_t> tokenizer::encode(std::string_view text,
   const auto& have = *content_;
   std::vector<std::int32_t> out;
   if (templated == template_tokens::add)
-    out = have.template_before;
+    have.after.add_before(out);
   std::string repaired;
   if (!is_utf8(text))
     text = repaired = to_valid_utf8(text);
-  for (const auto& piece : have.before_forms.split(text)) {
-    if (piece.token_id) {
-      out.push_back(*piece.token_id);
-      continue;
-    }
-    const auto normal = have.forms.normalize(piece.text);
-    for (const auto& part : have.after_forms.split(normal))
-      if (part.token_id)
-        out.push_back(*part.token_id);
-      else
-        have.model.encode(have.words.split(part.text).words, out);
+  have.walk(
+    text,
+    have.words.needs_origins() ? aligned_text::tracking::on
+                               : aligned_text::tracking::off,
+    [&](std::int32_t id, const aligned_text&) { out.push_back(id); },
+    [&](const word_list& list) {
+      have.model.encode(list.text.text(), list.words, out);
+    });
+  if (templated == template_tokens::add)
+    have.after.add_after(out);
+  return out;
+}
+
+encoding tokenizer::encode_with_spans(std::string_view text,
+                                      template_tokens templated) const {
+  const auto& have = *content_;
+  std::string repaired;
+  if (!is_utf8(text))
+    text = repaired = to_valid_utf8(text);
+  std::vector<traced_token> tokens;
+  std::vector<byte_pair_model::placed_token> placed;
+  have.walk(
+    text, aligned_text::tracking::on,
+    [&](std::int32_t id, const aligned_text& found) {
+      tokens.push_back(
+        trace(id, found.origin(0, found.text().size()), found.text()));
+    },
+    [&](const word_list& list) {
+      placed.clear();
+      have.model.encode(list.text.text(), list.words, placed);
+      for (const auto& [id, bytes] : placed)
+        tokens.push_back(trace(id, list.text.origin(bytes.begin, bytes.end),
+                               have.vocabulary.spelling(id).value_or("")));
+    });
+  have.after.trim(text, tokens);
+
+  encoding out;
+  if (templated == template_tokens::add)
+    have.after.add_before(out.ids);
+  out.spans.resize(out.ids.size());
+  for (const auto& token : tokens) {
+    out.ids.push_back(token.id);
+    out.spans.push_back(token.source);
   }
   if (templated == template_tokens::add)
-    out.insert(out.end(), have.template_after.begin(),
-               have.template_after.end());
+    have.after.add_after(out.ids);
+  out.spans.resize(out.ids.size());
   return out;
 }
 
 std::string tokenizer::decode(std::span<const std::int32_t> ids,
                               special_tokens shown) const {
+  const auto& texts = content_->texts;
   std::string out;
-  for (const auto id : ids)
-    if (shown == special_tokens::keep || !is_special(id))
-      out += bytes_of(id);
-  return is_utf8(out) ? out : to_valid_utf8(out);
+  auto state = texts.begin();
+  const bool joins = texts.only_joins_bytes();
+  for (const auto id : ids) {
+    if (!content_->is_shown(id, shown))
+      continue;
+    if (joins)
+      out += texts.text_of(id);
+    else
+      texts.push(state, id, out);
+  }
+  if (joins)
+    return is_utf8(out) ? out : to_valid_utf8(out);
+  texts.finish(state, out);
+  return out;
 }
 
 std::int32_t tokenizer::vocab_size() const {
@@ -165,12 +253,7 @@ std::optional<std::int32_t> tokenizer::id_of(std::string_view token) const {
 }
 
 std::string_view tokenizer::bytes_of(std::int32_t id) const {
-  if (id < 0 || id >= vocab_size())
-    return {};
-  const auto index = static_cast<std::size_t>(id);
-  const auto begin = content_->bytes_begin[index];
-  return std::string_view{content_->bytes}.substr(
-    begin, content_->bytes_begin[index + 1] - begin);
+  return content_->texts.text_of(id);
 }
 
 bool tokenizer::is_special(std::int32_t id) const {
@@ -183,20 +266,21 @@ const special_ids& tokenizer::specials() const {
 }
 
 decode_stream::decode_stream(tokenizer used, special_tokens shown)
-  : tokenizer_(std::move(used)), shown_(shown) {}
+  : tokenizer_(std::move(used)), shown_(shown),
+    state_(tokenizer_.content_->texts.begin()) {}
 
 std::string decode_stream::push(std::int32_t id) {
-  if (shown_ == special_tokens::skip && tokenizer_.is_special(id))
-    return {};
-  pending_ += tokenizer_.bytes_of(id);
-  const auto certain = pending_.size() - unfinished_bytes(pending_);
-  auto out = to_valid_utf8(std::string_view{pending_}.substr(0, certain));
-  pending_.erase(0, certain);
+  std::string out;
+  if (!tokenizer_.content_->is_shown(id, shown_))
+    return out;
+  tokenizer_.content_->texts.push(state_, id, out);
   return out;
 }
 
 std::string decode_stream::finish() {
-  return to_valid_utf8(std::exchange(pending_, {}));
+  std::string out;
+  tokenizer_.content_->texts.finish(state_, out);
+  return out;
 }
 
 void copy_tokenizer_files(const fs::path& from, const fs::path& to_folder) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text to token ids and back, as tokenizer.json says: byte-level BPE, equal to
-// Hugging Face's `tokenizers` token for token. What of the format is taken,
-// and where regular expressions differ: docs/tokenizers.md.
+// Text to token ids and back, as tokenizer.json says: BPE, equal to Hugging
+// Face's `tokenizers` token for token. What of the format is taken, and where
+// regular expressions differ: docs/tokenizers.md.
 #pragma once
+
+#include "runtime/tokenizer/decode_state.hpp"
+#include "runtime/tokenizer/text_span.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -22,6 +25,13 @@ enum class special_tokens : std::uint8_t { keep, skip };
 /// Whether encoding adds what the post-processor's template adds (as in a
 /// leading BOS). Text rendered by a chat template has it already.
 enum class template_tokens : std::uint8_t { add, omit };
+
+/// Ids, and the bytes of the text that each stands for. What the template adds
+/// stands for none: {0, 0}.
+struct encoding {
+  std::vector<std::int32_t> ids;
+  std::vector<text_span> spans;
+};
 
 /// Ids that tokenizer_config.json names.
 struct special_ids {
@@ -44,6 +54,12 @@ public:
   encode(std::string_view text,
          template_tokens templated = template_tokens::add) const;
 
+  /// As encode(), slower. Spans hold whole characters; where the text is
+  /// broken, they are those of the text with U+FFFD in place.
+  [[nodiscard]] encoding
+  encode_with_spans(std::string_view text,
+                    template_tokens templated = template_tokens::add) const;
+
   /// Decodes to valid UTF-8: broken sequences become U+FFFD. Ids that are no
   /// token are left out.
   [[nodiscard]] std::string
@@ -56,7 +72,8 @@ public:
   /// Returns the id of a token as tokenizer.json spells it.
   [[nodiscard]] std::optional<std::int32_t> id_of(std::string_view token) const;
 
-  /// Returns the bytes a token stands for; nothing for an id that is none.
+  /// Returns the bytes a token stands for, by itself: a byte token is as it is
+  /// spelled. Nothing for an id that is none.
   [[nodiscard]] std::string_view bytes_of(std::int32_t id) const;
 
   [[nodiscard]] bool is_special(std::int32_t id) const;
@@ -64,13 +81,15 @@ public:
   [[nodiscard]] const special_ids& specials() const;
 
 private:
+  friend class decode_stream;
   struct content;
   explicit tokenizer(std::shared_ptr<const content> made);
   std::shared_ptr<const content> content_;
 };
 
 /// Decodes token by token. What it returns, joined, equals decode() of all
-/// ids, and no piece ends inside a character.
+/// ids, and no piece ends inside a character. Text comes when it is certain: a
+/// run of byte tokens when it ends.
 class decode_stream {
 public:
   explicit decode_stream(tokenizer used,
@@ -79,14 +98,14 @@ public:
   /// Returns the text that is certain now; often nothing.
   std::string push(std::int32_t id);
 
-  /// Returns what is left: U+FFFD for a character cut off, else nothing.
-  /// The stream starts anew.
+  /// Returns what is left, as U+FFFD for a character cut off. The stream
+  /// starts anew.
   std::string finish();
 
 private:
   tokenizer tokenizer_;
   special_tokens shown_;
-  std::string pending_; ///< start of a character, at most 3 bytes
+  decode_state state_;
 };
 
 /// Copies the files that make a tokenizer (tokenizer.json, its configuration,

@@ -2,7 +2,7 @@
 #include "runtime/tokenizer/tokenizer_spec.hpp"
 
 #include "protocols/failure.hpp"
-#include "runtime/tokenizer/json_node.hpp"
+#include "runtime/tokenizer/read_steps.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -40,99 +40,6 @@ added_token read_added_token(const node& from) {
   return out;
 }
 
-void read_normalizer(const node& from, std::vector<normal_form>& out) {
-  const auto type = from.at("type");
-  if (type.text() == "NFC")
-    out.push_back(normal_form::nfc);
-  else if (type.text() == "NFD")
-    out.push_back(normal_form::nfd);
-  else if (type.text() == "NFKC")
-    out.push_back(normal_form::nfkc);
-  else if (type.text() == "NFKD")
-    out.push_back(normal_form::nfkd);
-  else if (type.text() == "Sequence")
-    for (const auto& part : from.at("normalizers").list())
-      read_normalizer(part, out);
-  else
-    type.unsupported("are null, NFC, NFD, NFKC, NFKD, Sequence");
-}
-
-split_step read_split(const node& from) {
-  split_step out;
-  const auto pattern = from.at("pattern");
-  if (const auto regex = pattern.find("Regex")) {
-    out.pattern = regex->text();
-    out.is_regex = true;
-  } else {
-    out.pattern = pattern.at("String").text();
-  }
-  const auto behavior = from.at("behavior");
-  if (behavior.text() == "Removed") {
-    out.keeps_matches = from.flag_or("invert", false);
-    out.keeps_gaps = !out.keeps_matches;
-  } else if (behavior.text() != "Isolated") {
-    behavior.unsupported("are Isolated, Removed");
-  }
-  return out;
-}
-
-/// Returns whether the last step was ByteLevel.
-bool read_pre_tokenizer(const node& from, pre_tokenizer_spec& out) {
-  const auto type = from.at("type");
-  if (type.text() == "ByteLevel") {
-    out.adds_prefix_space = from.flag_or("add_prefix_space", true);
-    out.uses_gpt2_pattern = from.flag_or("use_regex", true);
-    return true;
-  }
-  if (type.text() == "Digits") {
-    out.steps.push_back(
-      {digits_step{from.flag_or("individual_digits", false)}, {}});
-  } else if (type.text() == "Split") {
-    out.steps.push_back({{}, read_split(from)});
-  } else if (type.text() == "Sequence") {
-    bool is_done = false;
-    for (const auto& part : from.at("pretokenizers").list()) {
-      if (is_done)
-        part.unsupported("is nothing after ByteLevel");
-      is_done = read_pre_tokenizer(part, out);
-    }
-    return is_done;
-  } else {
-    type.unsupported("are ByteLevel, Digits, Split, Sequence");
-  }
-  return false;
-}
-
-void read_template(const node& from, tokenizer_spec& out) {
-  bool is_before = true;
-  for (const auto& piece : from.at("single").list()) {
-    if (piece.find("Sequence")) {
-      is_before = false;
-      continue;
-    }
-    const auto name = piece.at("SpecialToken").at("id").text();
-    for (const auto& token : from.at("special_tokens").object())
-      if (token.key == name) {
-        const node entry{out.file, token.value,
-                         from.path() + ".special_tokens"};
-        for (const auto& id : entry.at("ids").list())
-          (is_before ? out.template_before : out.template_after)
-            .push_back(id.token_id());
-      }
-  }
-}
-
-void read_post_processor(const node& from, tokenizer_spec& out) {
-  const auto type = from.at("type");
-  if (type.text() == "TemplateProcessing")
-    read_template(from, out);
-  else if (type.text() == "Sequence")
-    for (const auto& part : from.at("processors").list())
-      read_post_processor(part, out);
-  else if (type.text() != "ByteLevel") // which moves offsets, not ids
-    type.unsupported("are null, ByteLevel, TemplateProcessing, Sequence");
-}
-
 void read_merges(const node& from, bpe_spec& out) {
   dom::array merges;
   if (from.value().get(merges) != simdjson::SUCCESS)
@@ -159,14 +66,13 @@ void read_merges(const node& from, bpe_spec& out) {
 
 void read_bpe(const node& from, const fs::path& file, bpe_spec& out) {
   if (const auto type = from.find("type"); type && type->text() != "BPE")
-    type->unsupported("is BPE on bytes");
+    type->unsupported("is BPE");
   for (const auto* key : {"continuing_subword_prefix", "end_of_word_suffix"})
     if (const auto affix = from.find(key); affix && !affix->text().empty())
       affix->unsupported("is null");
   if (const auto dropout = from.find("dropout"))
     dropout->unsupported("is null");
-  if (from.flag_or("byte_fallback", false))
-    from.at("byte_fallback").unsupported("is false");
+  out.falls_back_to_bytes = from.flag_or("byte_fallback", false);
   out.ignores_merges = from.flag_or("ignore_merges", false);
   out.fuses_unk = from.flag_or("fuse_unk", false);
   if (const auto unk = from.find("unk_token"))
@@ -220,20 +126,13 @@ tokenizer_spec read_tokenizer_spec(const fs::path& file) {
     for (const auto& token : added->list())
       out.added.push_back(read_added_token(token));
   if (const auto normalizer = root.find("normalizer"))
-    read_normalizer(*normalizer, out.normal_forms);
-  const auto pre_tokenizer = root.find("pre_tokenizer");
-  if (!pre_tokenizer)
-    refuse_component(file, "pre_tokenizer", "null",
-                     "is ByteLevel, alone or last in a Sequence");
-  if (!read_pre_tokenizer(*pre_tokenizer, out.pre_tokenizer))
-    pre_tokenizer->unsupported("is ByteLevel, alone or last in a Sequence");
+    read_normalizer(*normalizer, out.normalizer);
+  if (const auto pre_tokenizer = root.find("pre_tokenizer"))
+    read_pre_tokenizer(*pre_tokenizer, out.pre_tokenizer);
   if (const auto post_processor = root.find("post_processor"))
-    read_post_processor(*post_processor, out);
-  const auto decoder = root.find("decoder");
-  if (!decoder)
-    refuse_component(file, "decoder", "null", "is ByteLevel");
-  if (const auto type = decoder->at("type"); type.text() != "ByteLevel")
-    type.unsupported("is ByteLevel");
+    read_post_processor(*post_processor, out.post_processor);
+  if (const auto decoder = root.find("decoder"))
+    read_decoder(*decoder, out.decoder.emplace());
   return out;
 }
 

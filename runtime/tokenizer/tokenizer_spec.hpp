@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tokenizer.json as plain data: read, checked, nothing built yet. Text points
-// into the parsed file, which `memory` keeps.
+// tokenizer.json as plain data: read, checked, nothing built yet. Text of the
+// model points into the parsed file, which `memory` keeps.
 #pragma once
+
+#include "runtime/tokenizer/tokenizer_steps.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -26,48 +28,23 @@ struct added_token {
   bool is_single_word = false; ///< only between characters that are no \w
 };
 
-enum class normal_form : std::uint8_t { nfc, nfd, nfkc, nfkd };
-
-/// Cuts at numeric characters: each alone, or in runs.
-struct digits_step {
-  bool is_individual = false;
-};
-
-/// Cuts at matches; what is a match is kept as a piece, or dropped.
-struct split_step {
-  std::string pattern;
-  bool is_regex = false;
-  bool keeps_matches = true;
-  bool keeps_gaps = true;
-};
-
-/// One step of pre-tokenisation, in order; ByteLevel's are the last.
-struct pre_tokenizer_spec {
-  struct step {
-    std::optional<digits_step> digits;
-    std::optional<split_step> split; ///< else
-  };
-  std::vector<step> steps;
-  bool adds_prefix_space = false; ///< of ByteLevel, before its expression
-  bool uses_gpt2_pattern = true;  ///< of ByteLevel
-};
-
 struct bpe_spec {
   std::vector<std::pair<std::string_view, std::int32_t>> vocab;
   std::vector<std::pair<std::string_view, std::string_view>> merges;
   std::optional<std::string_view> unk_token;
   bool fuses_unk = false;
   bool ignores_merges = false; ///< a word that is a token stays one
+  bool falls_back_to_bytes = false;
 };
 
 struct tokenizer_spec {
   std::filesystem::path file;
   bpe_spec bpe;
   std::vector<added_token> added;
-  std::vector<normal_form> normal_forms;
-  pre_tokenizer_spec pre_tokenizer;
-  std::vector<std::int32_t> template_before; ///< ids around the text
-  std::vector<std::int32_t> template_after;
+  std::vector<normalizer_step> normalizer;
+  std::vector<pre_tokenizer_step> pre_tokenizer;
+  std::vector<post_processor_step> post_processor;
+  std::optional<std::vector<decoder_step>> decoder; ///< none: spaces between
   std::shared_ptr<void> memory;
 };
 

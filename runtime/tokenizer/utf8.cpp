@@ -74,10 +74,7 @@ char32_t next_character(std::string_view& text) {
 }
 
 char32_t last_character(std::string_view text) {
-  auto begin = text.size() - 1;
-  while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80)
-    --begin;
-  auto tail = text.substr(begin);
+  auto tail = text.substr(character_begin(text, text.size() - 1));
   return next_character(tail);
 }
 
@@ -89,9 +86,47 @@ std::string to_utf8(char32_t character) {
   return out;
 }
 
+std::size_t begin_of_space_before(std::string_view text) {
+  while (!text.empty()) {
+    const auto character = last_character(text);
+    if (!is_white_space(character))
+      break;
+    text.remove_suffix(to_utf8(character).size());
+  }
+  return text.size();
+}
+
+std::size_t length_of_space_after(std::string_view text) {
+  auto rest = text;
+  while (!rest.empty()) {
+    auto after = rest;
+    if (!is_white_space(next_character(after)))
+      break;
+    rest = after;
+  }
+  return text.size() - rest.size();
+}
+
 bool is_white_space(char32_t character) {
   return u_hasBinaryProperty(static_cast<UChar32>(character), UCHAR_WHITE_SPACE)
          != 0;
+}
+
+bool is_mark(char32_t character) {
+  return is_in(character, U_GC_M_MASK);
+}
+
+bool is_punctuation(char32_t character) {
+  return is_in(character, U_GC_P_MASK)
+         || (character < 0x80 && is_in(character, U_GC_S_MASK));
+}
+
+std::string to_lower_case(char32_t character) {
+  // The only one that becomes two whatever surrounds it.
+  if (character == U'\u0130')
+    return "i\u0307";
+  return to_utf8(
+    static_cast<char32_t>(u_tolower(static_cast<UChar32>(character))));
 }
 
 bool is_numeric(char32_t character) {

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Holds Troupe's tokenizer against Hugging Face's `tokenizers`.
+"""Holds Troupe's tokenizer against Hugging Face's `tokenizers`: ids, spans,
+decoded text, streamed text.
 
-    python3 tokenizer_golden.py PROBE addition|smollm2
+    python3 tokenizer_golden.py PROBE addition|smollm2|components|STYLE
 
-PROBE is the binary of tokenizer_probe.cpp. Exits 77 (skipped) without the
-tests' venv.
+PROBE is the binary of tokenizer_probe.cpp; STYLE is one of
+tokenizer_styles.py. TROUPE_FULL compares 100,000 lines of each instead of
+3,000. Exits 77 (skipped) without the tests' venv.
 """
 import json
 import os
@@ -13,51 +15,17 @@ import random
 import subprocess
 import sys
 import tempfile
-import unicodedata
 
 import venv_of_tests as venv
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SPECIAL = ["<|im_start|>", "<|im_end|>", "<|endoftext|>", "<pad>", "<eos>"]
+FULL = bool(os.environ.get("TROUPE_FULL"))
+NUM_LINES = 100_000 if FULL else 3_000
 
 
-def make_texts(rng):
-    """Returns the kinds of text, each with its number in what fails."""
-    # Unicode 14, which this Python, PCRE2 10.42 and Oniguruma all know.
-    assigned = [c for c in map(chr, range(0x110000))
-                if unicodedata.category(c) not in ("Cn", "Cs")]
-    spaces = [c for c in assigned if c.isspace()]
-    letters = "abcxyzABCXYZ'sdmtreve"
-    out = ["", " ", "'", "a", "\n", "\u180e x", " \u180e", "x" * 5000,
-           " " * 3000 + "x", "\n" * 2000, "ab" * 4000, "1" * 300]
-
-    def add(count, make):
-        out.extend(make() for _ in range(count))
-
-    def mix(alphabet, most):
-        return "".join(rng.choice(alphabet) for _ in range(rng.randrange(most)))
-
-    add(300, lambda: rng.randbytes(rng.randrange(60)).decode("utf-8", "replace"))
-    add(200, lambda: rng.randbytes(rng.randrange(60)).decode("latin-1"))
-    add(500, lambda: mix(assigned, 40))
-    add(300, lambda: mix(spaces + ["a", "1", "."], 30))
-    add(300, lambda: mix(" \t\n\r" + letters, 40))
-    add(300, lambda: mix("0123456789 ½²①Ⅷ٣४.,-+=", 40))
-    add(200, lambda: mix("àéîõüçßñÀÉ̸̂́ abc", 40))
-    add(200, lambda: mix("東京大阪日本語の言葉中文字符한국어 ，。", 40))
-    add(200, lambda: mix("🙂👍🏽👩‍👩‍👧‍👦🇩🇪❤️ ok!", 20))
-    add(300, lambda: "".join(
-        rng.choice(SPECIAL + [" ", "x", "user\n", "<|", "|>", "<pad", "7"])
-        for _ in range(rng.randrange(12))))
-    for path in sorted(pathlib.Path(os.__file__).parent.glob("*.py"))[:80]:
-        source = path.read_text(encoding="utf-8", errors="replace")
-        out += [source[i:i + 2000] for i in range(0, min(len(source), 20000), 2000)]
-    return out
-
-
-def make_id_lists(rng, vocab_size):
+def make_id_lists(rng, vocab_size, count):
     return [[rng.randrange(vocab_size) for _ in range(rng.randrange(1, 20))]
-            for _ in range(1000)]
+            for _ in range(count)]
 
 
 def smollm2_folder(folder):
@@ -68,46 +36,88 @@ def smollm2_folder(folder):
     return folder
 
 
-def compare(probe, folder):
-    import tokenizers
-    reference = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-    seed = int(os.environ.get("TROUPE_TEST_SEED", "1"))
-    rng = random.Random(seed)
-    requests = make_texts(rng)
-    requests += make_id_lists(rng, reference.get_vocab_size())
-    lines = "".join(json.dumps(request) + "\n" for request in requests)
+def to_request(line):
+    return {"hex": line.hex()} if isinstance(line, bytes) else line
+
+
+def ask(probe, folder, requests):
+    """Returns the probe's answer to each request."""
+    lines = "".join(json.dumps(to_request(r)) + "\n" for r in requests)
     done = subprocess.run([probe, str(folder)], input=lines, text=True,
-                          encoding="utf-8", stdout=subprocess.PIPE, timeout=280,
-                          check=True)
+                          encoding="utf-8", stdout=subprocess.PIPE,
+                          timeout=1500 if FULL else 100, check=True)
     answers = done.stdout.split("\n")[:-1]
     assert len(answers) == len(requests), (len(answers), len(requests))
-    num_wrong = 0
-    num_tokens = 0
-    for request, line in zip(requests, answers):
-        answer = json.loads(line)
-        is_text = isinstance(request, str)
-        ids = reference.encode(request).ids if is_text else request
-        num_tokens += len(ids)
-        skipped = reference.decode(ids, skip_special_tokens=True)
-        expected = {"ids": ids, "skipped": skipped, "streamed": skipped,
-                    "kept": reference.decode(ids, skip_special_tokens=False)}
+    return map(json.loads, answers)
+
+
+def expected_of(reference, requests):
+    for request in requests:
+        out = {"ids": request}
+        if not isinstance(request, list):
+            if isinstance(request, bytes):
+                request = request.decode("utf-8", "replace")
+            found = reference.encode(request)
+            out["ids"] = found.ids
+            out["spans"] = [place for span in found.offsets for place in span]
+        out["skipped"] = reference.decode(out["ids"], skip_special_tokens=True)
+        out["kept"] = reference.decode(out["ids"], skip_special_tokens=False)
+        yield out
+
+
+def compare(probe, folder, texts, rng, name, is_quiet=False):
+    """Returns how many differ."""
+    import tokenizers
+    reference = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    requests = texts + make_id_lists(rng, reference.get_vocab_size(),
+                                     len(texts) // 10)
+    num_wrong = num_tokens = 0
+    for request, answer, expected in zip(
+            requests, ask(probe, folder, requests),
+            expected_of(reference, requests)):
+        num_tokens += len(expected["ids"])
         if answer != expected:
             num_wrong += 1
             if num_wrong <= 5:
-                print(f"differs: {ascii(request)[:300]}\n  expected "
-                      f"{ascii(expected)[:500]}\n  found    {ascii(answer)[:500]}")
-    print(f"{folder.name}: {len(requests)} texts and id lists, {num_tokens} "
-          f"tokens, {num_wrong} differ (seed {seed})")
-    return num_wrong == 0
+                wrong = sorted(key for key in answer.keys() | expected.keys()
+                               if answer.get(key) != expected.get(key))
+                print(f"{name} differs in {wrong}: {ascii(request)[:300]}")
+                for key in wrong:
+                    print(f"  {key}\n    expected {ascii(expected.get(key))[:400]}"
+                          f"\n    found    {ascii(answer.get(key))[:400]}")
+    if not is_quiet or num_wrong:
+        print(f"{name}: {len(requests)} texts and id lists, {num_tokens} tokens, "
+              f"{num_wrong} differ")
+    return num_wrong
 
 
 def main():
     venv.enter()
+    import tokenizer_texts
     probe, kind = sys.argv[1:]
+    seed = int(os.environ.get("TROUPE_TEST_SEED", "1"))
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    lines = tokenizer_texts.Lines(rng)
     if kind == "addition":
-        sys.exit(not compare(probe, ROOT / "samples/addition"))
-    with tempfile.TemporaryDirectory(prefix="smollm2_") as folder:
-        sys.exit(not compare(probe, smollm2_folder(pathlib.Path(folder))))
+        texts = lines.make(NUM_LINES // 10)
+        sys.exit(compare(probe, ROOT / "samples/addition", texts, rng, kind) > 0)
+    with tempfile.TemporaryDirectory(prefix=f"{kind}_") as folder:
+        folder = pathlib.Path(folder)
+        if kind == "components":
+            import tokenizer_components
+            sys.exit(tokenizer_components.compare_all(
+                lambda texts, name: compare(probe, folder, texts, rng, name, True),
+                folder, lines, 400 if FULL else 60) > 0)
+        if kind == "smollm2":
+            smollm2_folder(folder)
+        else:
+            import tokenizer_styles
+            made = tokenizer_styles.STYLES[kind](lines.corpus(4000))
+            made.save(str(folder / "tokenizer.json"))
+        texts = ["", " ", "'", "a", "\n", "\u180e x", " \u180e", "ab" * 4000,
+                 "\n" * 2000, "x" * 5000, " " * 3000 + "x", "1" * 300]
+        sys.exit(compare(probe, folder, texts + lines.make(NUM_LINES), rng, kind) > 0)
 
 
 if __name__ == "__main__":

@@ -56,6 +56,14 @@ inline nlohmann::json small_tokenizer() {
               ["he", "ll"], ["hell", "o"], ["\u0120", "hello"]])")}}}};
 }
 
+/// Takes a token out of the vocabulary, whose size and ids stay.
+inline void rename_token(nlohmann::json& content, const std::string& token,
+                         const std::string& other) {
+  auto& vocab = content["model"]["vocab"];
+  vocab[other] = vocab[token];
+  vocab.erase(token);
+}
+
 /// Loads `content` as a file of `folder`.
 inline runtime::tokenizer::tokenizer load(const temporary_folder& folder,
                                           const nlohmann::json& content) {

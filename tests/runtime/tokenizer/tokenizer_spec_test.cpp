@@ -12,6 +12,7 @@ using nlohmann::json;
 using troupe::tests::contains;
 using troupe::tests::failure_of;
 using troupe::tests::load;
+using troupe::tests::rename_token;
 using troupe::tests::small_tokenizer;
 using troupe::tests::temporary_folder;
 using troupe::tests::write_file;
@@ -27,49 +28,62 @@ TEST_CASE("components that would change ids are refused by name") {
     std::string expected;
   };
   const std::string steps =
-    "; supported are ByteLevel, Digits, Split, Sequence";
+    "; supported are null, ByteLevel, Digits, Split, Whitespace, "
+    "WhitespaceSplit, Punctuation, Metaspace, Sequence";
   const std::string forms =
-    "; supported are null, NFC, NFD, NFKC, NFKD, Sequence";
-  const std::string byte_level =
-    "; supported is ByteLevel, alone or last in a Sequence";
+    "; supported are null, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, "
+    "Replace, Prepend, Strip, ByteLevel, Sequence";
   const std::vector<row> rows{
     {"/model/type", R"("Unigram")",
-     "model.type is \"Unigram\"; supported is BPE on bytes"},
-    {"/model/byte_fallback", "true",
-     "model.byte_fallback is true; supported is false"},
+     "model.type is \"Unigram\"; supported is BPE"},
     {"/model/dropout", "0.1", "model.dropout is 0.1; supported is null"},
     {"/model/end_of_word_suffix", R"("</w>")",
      "model.end_of_word_suffix is \"</w>\"; supported is null"},
-    {"/normalizer", R"({"type":"Lowercase"})",
-     "normalizer.type is \"Lowercase\"" + forms},
-    {"/normalizer", R"({"type":"Sequence","normalizers":[{"type":"Strip"}]})",
-     "normalizer.normalizers[0].type is \"Strip\"" + forms},
-    {"/pre_tokenizer", "null", "pre_tokenizer is null" + byte_level},
-    {"/pre_tokenizer", R"({"type":"Metaspace"})",
-     "pre_tokenizer.type is \"Metaspace\"" + steps},
-    {"/pre_tokenizer", R"({"type":"Digits"})",
-     "pre_tokenizer is {\"type\":\"Digits\"}" + byte_level},
+    {"/normalizer", R"({"type":"Precompiled"})",
+     "normalizer.type is \"Precompiled\"" + forms},
+    {"/normalizer", R"({"type":"Sequence","normalizers":[{"type":"Nmt"}]})",
+     "normalizer.normalizers[0].type is \"Nmt\"" + forms},
+    {"/normalizer", R"({"type":"Prepend","prepend":""})",
+     "normalizer.prepend is \"\"; supported is a text that is not empty"},
+    {"/normalizer",
+     R"({"type":"Replace","pattern":{"Regex":"a*"},"content":""})",
+     "normalizer.pattern.Regex is a*; supported is an expression that never "
+     "matches nothing"},
+    {"/pre_tokenizer", R"({"type":"UnicodeScripts"})",
+     "pre_tokenizer.type is \"UnicodeScripts\"" + steps},
     {"/pre_tokenizer",
      R"({"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},)"
-     R"({"type":"Digits"}]})",
-     "pre_tokenizer.pretokenizers[1] is {\"type\":\"Digits\"}; supported is "
-     "nothing after ByteLevel"},
+     R"({"type":"CharDelimiterSplit"}]})",
+     "pre_tokenizer.pretokenizers[1].type is \"CharDelimiterSplit\"" + steps},
     {"/pre_tokenizer",
-     R"({"type":"Split","pattern":{"String":" "},"behavior":"Contiguous"})",
-     "pre_tokenizer.behavior is \"Contiguous\"; supported are Isolated, "
-     "Removed"},
+     R"({"type":"Split","pattern":{"String":" "},"behavior":"Kept"})",
+     "pre_tokenizer.behavior is \"Kept\"; supported are Isolated, Removed, "
+     "MergedWithPrevious, MergedWithNext, Contiguous"},
+    {"/pre_tokenizer",
+     R"({"type":"Split","pattern":{"String":""},"behavior":"Removed"})",
+     "pre_tokenizer.pattern.String is \"\"; supported is what is not empty"},
+    {"/pre_tokenizer",
+     R"({"type":"Metaspace","replacement":"_","prepend_scheme":"last"})",
+     "pre_tokenizer.prepend_scheme is \"last\"; supported are always, first, "
+     "never"},
     {"/pre_tokenizer",
      R"({"type":"Sequence","pretokenizers":[{"type":"Split",)"
      R"("pattern":{"Regex":"\\h+"},"behavior":"Isolated"},)"
      R"({"type":"ByteLevel"}]})",
-     "regular expression \\h+ uses \\h; supported is what docs/tokenizers.md "
-     "lists"},
-    {"/post_processor", R"({"type":"RobertaProcessing"})",
-     "post_processor.type is \"RobertaProcessing\"; supported are null, "
-     "ByteLevel, TemplateProcessing, Sequence"},
+     "pre_tokenizer.pretokenizers[0].pattern.Regex \\h+ uses \\h; supported is "
+     "what docs/tokenizers.md lists"},
+    {"/post_processor", R"({"type":"Pair"})",
+     "post_processor.type is \"Pair\"; supported are null, ByteLevel, "
+     "TemplateProcessing, RobertaProcessing, BertProcessing, Sequence"},
+    {"/post_processor", R"({"type":"TemplateProcessing","single":[]})",
+     "post_processor.single is []; supported is a template with one A"},
     {"/decoder", R"({"type":"WordPiece"})",
-     "decoder.type is \"WordPiece\"; supported is ByteLevel"},
-    {"/decoder", "null", "decoder is null; supported is ByteLevel"},
+     "decoder.type is \"WordPiece\"; supported are null, ByteLevel, "
+     "ByteFallback, Fuse, Replace, Strip, Metaspace, Sequence"},
+    {"/decoder",
+     R"({"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"ByteFallback"}]})",
+     "decoder is ByteFallback after the tokens are one; supported is "
+     "ByteFallback before Fuse"},
   };
   for (const auto& [where, value, expected] : rows) {
     auto content = small_tokenizer();
@@ -79,17 +93,28 @@ TEST_CASE("components that would change ids are refused by name") {
   }
 }
 
-TEST_CASE("fused unknown tokens are refused where a byte has no token") {
+TEST_CASE("byte fallback is refused where bytes are the symbols already") {
   const temporary_folder folder;
   auto content = small_tokenizer();
-  content["model"]["unk_token"] = "<s>";
-  content["model"]["fuse_unk"] = true;
+  content["model"]["byte_fallback"] = true;
   load(folder, content);
-  content["model"]["vocab"].erase("z");
+  rename_token(content, "z", "zz");
   CHECK(failure_of([&] { load(folder, content); })
         == "tokenizer_unsupported: " + (folder / "tokenizer.json").string()
-             + ": model.fuse_unk is true; supported is false where a byte has "
-               "no token");
+             + ": model.byte_fallback is true; supported is false where bytes "
+               "are the symbols and one, z, has no token");
+}
+
+TEST_CASE("ids that `tokenizers` would not give are refused") {
+  const temporary_folder folder;
+  const auto file = (folder / "tokenizer.json").string();
+  auto content = small_tokenizer();
+  content["added_tokens"][1]["id"] = 270;
+  CHECK(
+    failure_of([&] { load(folder, content); })
+    == "tokenizer_unreadable: " + file
+         + ": added_tokens gives id 270 to </s>, but it follows 262 tokens: "
+           "`tokenizers` would number it so");
 }
 
 TEST_CASE("malformed files are named with the place") {
@@ -111,7 +136,26 @@ TEST_CASE("malformed files are named with the place") {
     {"/model/merges", R"(["h e l"])",
      "model.merges is [\"h e l\"], not a list of \"left right\" or pairs"},
     {"/model/merges", R"([["h","o"]])",
-     "model.merges[0] needs ho, which is not in model.vocab"},
+     "model.merges[0] needs \"ho\", which is not in model.vocab"},
+    {"/model/merges", R"([["","h"]])",
+     "model.merges[0] needs \"\", which is not in model.vocab"},
+    {"/model/byte_fallback", "1",
+     "model.byte_fallback is 1, not true or false"},
+    {"/normalizer", R"({"type":"Strip","strip_left":true})",
+     "normalizer.strip_right is missing"},
+    {"/pre_tokenizer", R"({"type":"Metaspace","replacement":"ab"})",
+     "pre_tokenizer.replacement is \"ab\", not one character"},
+    {"/pre_tokenizer",
+     R"({"type":"Split","pattern":{"Regex":"(a"},"behavior":"Removed"})",
+     "pre_tokenizer.pattern.Regex (a: missing closing parenthesis at offset "
+     "2"},
+    {"/post_processor",
+     R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<b>"}}],)"
+     R"("special_tokens":{}})",
+     "post_processor.special_tokens.<b> is missing"},
+    {"/decoder", R"({"type":"Strip","content":"a","start":-1,"stop":0})",
+     "decoder.start is -1, not a count"},
+    {"/decoder", "[]", "decoder.type is missing"},
     {"/model/ignore_merges", "1",
      "model.ignore_merges is 1, not true or false"},
     {"/added_tokens/0/id", "300000000",

@@ -10,6 +10,7 @@
 
 using namespace troupe::runtime::tokenizer;
 using troupe::tests::load;
+using troupe::tests::rename_token;
 using troupe::tests::small_tokenizer;
 using troupe::tests::temporary_folder;
 using troupe::tests::write_file;
@@ -55,10 +56,12 @@ TEST_CASE("ignore_merges takes a word that is a token as it is") {
 
 TEST_CASE("a byte without token is left out, or unknown") {
   auto content = small_tokenizer();
-  content["model"]["vocab"].erase("z");
+  rename_token(content, "z", "zz");
   CHECK(encode_with(content, "azb") == ids{'a', 'b'});
   content["model"]["unk_token"] = "he";
   CHECK(encode_with(content, "azzb") == ids{'a', 256, 256, 'b'});
+  content["model"]["fuse_unk"] = true;
+  CHECK(encode_with(content, "azzb") == ids{'a', 256, 'b'});
 }
 
 TEST_CASE("added tokens in the text are found first, the longest one") {
