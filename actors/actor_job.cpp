@@ -204,6 +204,14 @@ struct actor_job::impl {
       deadline::control);
   }
 
+  /// The columns and texts of these groups are no longer needed.
+  void consume_groups(const std::vector<group_id>& ids) {
+    call<consumed>(rollout, "rollout", protocols::consume{head(), ids},
+                   deadline::control);
+    for (const auto& id : ids)
+      control.texts.drop(id);
+  }
+
   api::trained to_result(trained& reply) {
     version = reply.version;
     api::trained out{reply.version, {}, reply.skipped};
@@ -317,6 +325,8 @@ std::vector<group> actor_job::grade(std::vector<group> groups,
     s.move_groups_by(graded_ids, group_event::group_graded);
   if (is_training && !dropped_ids.empty())
     s.move_groups_by(dropped_ids, group_event::grading_failed);
+  if (!dropped_ids.empty()) // the caller does not hear of them again
+    s.consume_groups(dropped_ids);
   describe_rewards(kept, values);
   if (num_samples > 0)
     values["reward/failed_fraction"] = reply.num_failed / num_samples;
@@ -366,12 +376,7 @@ api::trained actor_job::train_supervised(std::int64_t step,
 }
 
 void actor_job::consume(const std::vector<group>& groups) {
-  auto& s = *impl_;
-  const auto ids = ids_of(groups);
-  s.call<consumed>(s.rollout, "rollout", protocols::consume{s.head(), ids},
-                   deadline::control);
-  for (const auto& id : ids)
-    s.control.texts.drop(id);
+  impl_->consume_groups(ids_of(groups));
 }
 
 api::data_position actor_job::position() {

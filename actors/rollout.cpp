@@ -50,6 +50,8 @@ private:
   };
 
   caf::result<groups_generated> on_generate(generate& request) {
+    if (rank_.control.load() != 0) // sent before the loop knew
+      throw drains();
     if (pending_.size() >= max_pending_batches)
       throw failure(errc::capacity_exceeded,
                     identity_.name + ": " + std::to_string(pending_.size())
@@ -71,7 +73,14 @@ private:
   caf::result<consumed> on_consume(protocols::consume& request) {
     for (const auto& id : request.ids)
       rank_.store.drop(id);
-    return consumed{static_cast<std::uint32_t>(request.ids.size())};
+    const auto num_groups = static_cast<std::uint32_t>(request.ids.size());
+    record({.kind = "transfer",
+            .subject = identity_.name + "/store",
+            .event = "groups_consumed",
+            .d = {{"groups", std::uint64_t{num_groups}},
+                  {"groups_left", std::uint64_t{rank_.store.num_groups()}},
+                  {"bytes_left", std::uint64_t{rank_.store.bytes()}}}});
+    return consumed{num_groups};
   }
 
   caf::result<acknowledged> on_weights_changed(weights_changed& news) {
@@ -339,9 +348,12 @@ private:
       pending_.pop_front();
       for (std::size_t i = 0; i < b->request.ids.size(); ++i)
         machine_.apply(event::group_finished);
-      b->answer.refuse(
-        {errc::shutting_down, identity_.name + " drains: not begun"});
+      b->answer.refuse(drains());
     }
+  }
+
+  [[nodiscard]] failure drains() const {
+    return {errc::shutting_down, identity_.name + " drains: not begun"};
   }
 
   void answer_drained(std::size_t num_groups) {
