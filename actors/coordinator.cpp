@@ -4,12 +4,12 @@
 #include "actors/actor_base.hpp"
 #include "actors/checkpoint_index.hpp"
 #include "actors/experience_index.hpp"
+#include "actors/loss_report.hpp"
 #include "actors/prompt_source.hpp"
 #include "actors/reward_pool.hpp"
 #include "protocols/job_machine.hpp"
 #include "protocols/rank_machine.hpp"
 #include "protocols/shutdown_machine.hpp"
-#include "runtime/inspect/last_state.hpp"
 #include "runtime/process/child.hpp"
 
 namespace troupe::actors {
@@ -155,9 +155,7 @@ private:
       acknowledge();
       return;
     }
-    rank_lost(status.signal
-                ? "was killed by " + runtime::process::to_string(status)
-                : "ended with " + runtime::process::to_string(status));
+    rank_lost(runtime::process::how_it_ended(status));
   }
 
   void rank_lost(const std::string& what_happened) {
@@ -174,8 +172,7 @@ private:
   }
 
   [[nodiscard]] std::string last_state(const std::string& what_happened) const {
-    return runtime::inspect::describe_last_state(process_.run_directory,
-                                                 rank_process, what_happened);
+    return report_loss(process_.run_directory, rank_process, what_happened);
   }
 
   void abort(const failure& why) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/job_commands.hpp"
 
+#include "actors/loss_report.hpp"
 #include "actors/memory_plan.hpp"
 #include "protocols/failure.hpp"
 #include "runtime/config/check_job.hpp"
 #include "runtime/config/read_job.hpp"
-#include "runtime/inspect/last_state.hpp"
 #include "runtime/outputs/run_directory.hpp"
 #include "runtime/process/launcher.hpp"
 
@@ -35,10 +35,7 @@ int launch(const outputs::run_directory& directory, const job_config& job,
     directory.path().string(), task};
   if (is_resuming)
     options.coordinator_argv.emplace_back("resume");
-  options.describe = [](const std::filesystem::path& run_directory,
-                        const std::string& process) {
-    return runtime::inspect::describe_last_state(run_directory, process);
-  };
+  options.describe = report_loss;
   return runtime::process::run_launcher(options);
 }
 

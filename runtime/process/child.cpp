@@ -194,4 +194,9 @@ std::string to_string(const exit_status& status) {
   return out;
 }
 
+std::string how_it_ended(const exit_status& status) {
+  return (status.signal != 0 ? "was killed by " : "ended with ")
+         + to_string(status);
+}
+
 } // namespace troupe::runtime::process

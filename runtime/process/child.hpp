@@ -57,4 +57,7 @@ exit_status decode_wait_status(int wait_status);
 /// Returns "exit code 1" or "signal 9 (SIGKILL)".
 std::string to_string(const exit_status& status);
 
+/// Returns "was killed by signal 9 (SIGKILL)" or "ended with exit code 1".
+std::string how_it_ended(const exit_status& status);
+
 } // namespace troupe::runtime::process

@@ -60,6 +60,7 @@ private:
   void start_coordinator();
   milliseconds time_left() const;
   void wait_for_events();
+  void print_report(const std::string& cause) const;
   // requests
   void read_requests();
   void handle(packet& p);
@@ -72,12 +73,14 @@ private:
   void count_signal(int number);
   void reap();
   void coordinator_ended(const exit_status& status);
-  void rank_lost(const member& lost, pid_t pid, const exit_status& status);
+  void rank_lost(const member& lost, const exit_status& status);
   void kill_orphans();
   void on_deadline();
   void terminate();
   void print(const std::string& text) const;
-  void print_end(const std::string& process, const std::string& text) const;
+  std::string describe(const std::string& process,
+                       const std::string& what_happened) const;
+  void print_coordinators_end(const std::string& what_happened);
   milliseconds scaled(milliseconds time) const;
   void tighten(clock::time_point end, std::string why);
 
@@ -95,6 +98,7 @@ private:
   std::string deadline_cause_;
   int num_signals_ = 0;
   std::optional<int> reported_;
+  std::string lost_, loss_; ///< a rank and its end, until it is told
   int exit_code_ = exit_failed;
 };
 
@@ -102,18 +106,24 @@ void launcher::print(const std::string& text) const {
   std::fprintf(stderr, "troupe: %s\n", text.c_str());
 }
 
-void launcher::print_end(const std::string& process,
-                         const std::string& text) const {
-  print(text);
+std::string launcher::describe(const std::string& process,
+                               const std::string& what_happened) const {
+  const auto plain = process + " " + what_happened;
   if (!options_.describe)
-    return;
+    return plain;
   try {
-    auto last = options_.describe(run_directory_, process);
-    if (!last.empty())
-      print(process + ": " + last);
+    return options_.describe(run_directory_, process, what_happened);
   } catch (const std::exception& e) {
-    print(process + ": its last state cannot be read: " + e.what());
+    return plain + "; its last state cannot be read: " + e.what();
   }
+}
+
+/// The coordinator can't tell of a lost rank any more.
+void launcher::print_coordinators_end(const std::string& what_happened) {
+  if (!loss_.empty())
+    print(loss_);
+  loss_.clear();
+  print(describe("coordinator", what_happened));
 }
 
 milliseconds launcher::scaled(milliseconds time) const {
@@ -216,12 +226,20 @@ void launcher::handle(packet& p) {
     kill_member(request);
   } else if (type == "report") {
     reported_ = request.at("code").get<int>();
-    auto cause = request.at("cause").get<std::string>();
-    if (*reported_ != exit_done && !cause.empty())
-      print(cause);
+    print_report(request.at("cause").get<std::string>());
   } else {
     throw std::invalid_argument{"unknown type '" + type + "'"};
   }
+}
+
+/// The cause of a bad end. A lost rank is part of it, or is told beside it.
+void launcher::print_report(const std::string& cause) const {
+  if (!loss_.empty() && *reported_ == exit_done)
+    print("warning: completed, teardown fault: " + loss_);
+  else if (!loss_.empty() && cause.find(lost_) == std::string::npos)
+    print(loss_);
+  if (*reported_ != exit_done && !cause.empty())
+    print(cause);
 }
 
 void launcher::spawn(const json& request, std::vector<unique_fd>& fds) {
@@ -282,7 +300,7 @@ void launcher::send(const json& event) {
     return;
   events_.push_back(event.dump(-1, ' ', false, json::error_handler_t::replace));
   if (events_.size() > max_queued_events)
-    tighten(clock::now(), "the coordinator does not read its events");
+    tighten(clock::now(), "does not read its events");
 }
 
 void launcher::flush() {
@@ -314,7 +332,7 @@ void launcher::count_signal(int number) {
   if (num_signals_ == 2) {
     exit_code_ = exit_aborted;
     tighten(clock::now() + scaled(options_.deadlines.after_abort),
-            "the job did not abort within "
+            "did not abort the job within "
               + std::to_string(scaled(options_.deadlines.after_abort).count())
               + " ms");
   } else if (num_signals_ > 2) {
@@ -344,7 +362,7 @@ void launcher::reap() {
           {"requested", ended.requested}});
     if (ended.kind == process_kind::rank && !ended.requested
         && !status.is_clean())
-      rank_lost(ended, pid, status);
+      rank_lost(ended, status);
   }
   kill_orphans();
 }
@@ -356,8 +374,7 @@ void launcher::coordinator_ended(const exit_status& status) {
   if (num_signals_ < 2)
     exit_code_ = reported_.value_or(exit_failed);
   if (!reported_)
-    print_end("coordinator",
-              "the coordinator ended without a report: " + to_string(status));
+    print_coordinators_end(how_it_ended(status) + " before it could report");
   else if (*reported_ == exit_done && !status.is_clean())
     print("warning: completed, teardown fault: the coordinator ended with "
           + to_string(status));
@@ -365,15 +382,13 @@ void launcher::coordinator_ended(const exit_status& status) {
     terminate();
 }
 
-void launcher::rank_lost(const member& lost, pid_t pid,
-                         const exit_status& status) {
+void launcher::rank_lost(const member& lost, const exit_status& status) {
   if (reported_ || phase_ != phase::running || num_signals_ > 1)
     return;
-  print_end(lost.name, "process '" + lost.name + "' (pid " + std::to_string(pid)
-                         + ") was lost: " + to_string(status));
+  lost_ = lost.name;
+  loss_ = describe(lost.name, how_it_ended(status));
   tighten(clock::now() + scaled(options_.deadlines.after_loss),
-          "the coordinator did not end the job after the loss of '" + lost.name
-            + "'");
+          "did not end the job after the loss of " + lost.name);
 }
 
 /// Orphans have lost their keeper, or have left their parent: nobody answers
@@ -393,7 +408,7 @@ void launcher::terminate() {
 
 void launcher::on_deadline() {
   if (phase_ == phase::running) {
-    print_end("coordinator", deadline_cause_);
+    print_coordinators_end(deadline_cause_);
     terminate();
   } else {
     phase_ = phase::killing;

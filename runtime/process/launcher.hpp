@@ -40,10 +40,12 @@ struct launcher_deadlines {
 
 struct launcher_options {
   std::vector<std::string> coordinator_argv;
-  /// Returns what the card file of a process says about its last state; may
-  /// be empty. Called after the process's end.
+  /// Returns what is said of a lost process, its name first. `what_happened`
+  /// goes behind the name: "was killed by signal 9". Without it, or when it
+  /// throws, that is all.
   std::function<std::string(const std::filesystem::path& run_directory,
-                            const std::string& process)>
+                            const std::string& process,
+                            const std::string& what_happened)>
     describe;
   launcher_deadlines deadlines;
 };

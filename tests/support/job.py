@@ -142,6 +142,11 @@ class Job:
         text = (self.directory / "metrics.jsonl").read_text()
         return [json.loads(line) for line in text.splitlines()]
 
+    def records(self, process):
+        """The journal of a process."""
+        text = (self.directory / "journal" / f"{process}.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
     def checkpoints(self):
         folder = self.directory / "checkpoints"
         return sorted(p.name for p in folder.iterdir()
@@ -184,9 +189,8 @@ class JobTest(unittest.TestCase):
     def chain_of(self, job, subject, event):
         """What `troupe journal why` says of the last such record."""
         last = None
-        for path in sorted((job.directory / "journal").glob("*.jsonl")):
-            for line in path.read_text().splitlines():
-                record = json.loads(line)
+        for process in ("coordinator", "rank-0"):
+            for record in job.records(process):
                 if (record["subj"], record["event"]) == (subject, event):
                     last = f"{record['proc']}/{record['seq']}"
         self.assertIsNotNone(last, f"no record {event} of {subject}")

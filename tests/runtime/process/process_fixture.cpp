@@ -32,8 +32,10 @@ int run_as_launcher(const std::string& scenario, const std::string& directory) {
   launcher_options options;
   options.coordinator_argv = {own_path(), "coordinator", scenario, directory};
   options.describe = [](const std::filesystem::path& run_directory,
-                        const std::string& process) {
-    return "card in " + run_directory.filename().string() + " of " + process;
+                        const std::string& process,
+                        const std::string& what_happened) {
+    return process + " " + what_happened + "; card in "
+           + run_directory.filename().string();
   };
   options.deadlines.after_loss = 1'000ms;
   options.deadlines.after_abort = 500ms;
