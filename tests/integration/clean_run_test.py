@@ -66,7 +66,8 @@ class CleanRun(JobTest):
 
     def test_a_killed_and_resumed_run_equals_a_whole_one(self):
         settings = {"train.steps": 38, "sft_warmup.steps": 2,
-                    "run.save_every_steps": 10, "train.minibatches": 2}
+                    "run.save_every_steps": 10, "train.minibatches": 2,
+                    "run.keep_checkpoints": 10}  # step-10, however late the kill
         whole = self.start(**settings)
         self.assert_clean(whole)
         whole_metrics = without_times(whole.metrics())
