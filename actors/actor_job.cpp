@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/actor_job.hpp"
 
-#include "actors/actor_base.hpp"
+#include "actors/loop_caller.hpp"
 #include "actors/real.hpp"
+#include "actors/step_metrics.hpp"
 #include "protocols/group_machine.hpp"
 #include "runtime/outputs/run_directory.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <numeric>
 
 namespace troupe::actors {
 
@@ -22,37 +18,6 @@ using runtime::config::deadline;
 using runtime::job_api::group;
 namespace api = runtime::job_api;
 using group_event = group_machine::event;
-using loop_actor = caf::typed_actor<hears<continuation>>;
-
-/// Asks on behalf of the loop's thread; its card shows what the loop waits for.
-class loop : public actor_base<loop_actor> {
-public:
-  loop(caf::actor_config& config, control_context& control)
-    : actor_base(config, control.process, {"loop", "loop", "coordinator"}) {}
-
-  behavior_type make_behavior() override {
-    started();
-    return {on_continuation()};
-  }
-
-  using actor_base::ask;
-
-  /// What the loop's program wants is the root of what follows from it.
-  void record_command(const std::string& what,
-                      std::optional<std::uint64_t> step) {
-    set_cause(cause_type::rule, "the loop's program");
-    record({.kind = "script", .subject = "loop", .event = what, .step = step});
-  }
-};
-
-/// The step that a request is about.
-template <class Request>
-std::optional<std::uint64_t> step_of(const Request& request) {
-  if constexpr (requires { request.step; })
-    return request.step;
-  else
-    return std::nullopt;
-}
 
 sampling to_message(const runtime::config::sampling_block& s) {
   sampling out;
@@ -73,52 +38,6 @@ std::vector<group_id> ids_of(const std::vector<group>& groups) {
   return out;
 }
 
-/// Lengths and ends of the completions, as metrics.
-void describe_completions(const std::vector<group>& groups,
-                          api::metrics& values) {
-  double tokens = 0, longest = 0, truncated = 0, samples = 0, prompt = 0;
-  for (const auto& g : groups) {
-    prompt += g.num_prompt_tokens;
-    for (std::size_t i = 0; i < g.num_tokens.size(); ++i) {
-      tokens += g.num_tokens[i];
-      longest = std::max(longest, static_cast<double>(g.num_tokens[i]));
-      truncated += g.finish[i] == runtime::experience::finish_reason::budget;
-      ++samples;
-    }
-  }
-  values["rollout/tokens"] = tokens;
-  values["rollout/completion_tokens_mean"] = tokens / std::max(1.0, samples);
-  values["rollout/completion_tokens_max"] = longest;
-  values["rollout/truncated_fraction"] = truncated / std::max(1.0, samples);
-  values["rollout/prompt_tokens_mean"] =
-    prompt / std::max<double>(1, static_cast<double>(groups.size()));
-}
-
-/// Returns the resident memory of a process, 0 if it is gone.
-double resident_bytes(const std::string& pid) {
-  std::ifstream in{"/proc/" + pid + "/statm"};
-  double total = 0, resident = 0;
-  in >> total >> resident;
-  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE));
-}
-
-void describe_rewards(const std::vector<group>& groups, api::metrics& values) {
-  std::vector<double> rewards;
-  for (const auto& g : groups)
-    rewards.insert(rewards.end(), g.rewards.begin(), g.rewards.end());
-  if (rewards.empty())
-    return;
-  const auto n = static_cast<double>(rewards.size());
-  const double mean = std::accumulate(rewards.begin(), rewards.end(), 0.0) / n;
-  double squares = 0;
-  for (const double r : rewards)
-    squares += (r - mean) * (r - mean);
-  values["reward/mean"] = mean;
-  values["reward/std"] = n > 1 ? std::sqrt(squares / (n - 1)) : 0.0;
-  values["reward/min"] = *std::min_element(rewards.begin(), rewards.end());
-  values["reward/max"] = *std::max_element(rewards.begin(), rewards.end());
-}
-
 } // namespace
 
 struct actor_job::impl {
@@ -129,8 +48,7 @@ struct actor_job::impl {
   job_outputs* outputs = nullptr;
   std::int64_t resumed_step = -1;
 
-  loop* asking = nullptr; ///< lives as long as `handle`
-  loop_actor handle;
+  loop_caller caller{system, control, link};
 
   rollout_actor rollout;
   trainer_actor trainer;
@@ -145,54 +63,11 @@ struct actor_job::impl {
   std::string last_checkpoint, final_model;
   std::int64_t last_saved_step = -1;
 
-  template <class Reply>
-  struct pending {
-    std::optional<Reply> reply;
-    std::optional<failure> error;
-  };
-
   /// Asks and waits.
   template <class Reply, class Target, class Request>
   Reply call(const Target& target, const char* who, Request request,
              deadline within) {
-    if (const auto ended = link.ended())
-      throw failure(*ended);
-    auto state = std::make_shared<pending<Reply>>();
-    // Half a second past the request's own deadline: its error names more.
-    const auto until = std::chrono::steady_clock::now()
-                       + control.process.patience(within)
-                       + std::chrono::milliseconds{500};
-    caf::anon_send(
-      handle,
-      continuation{"call",
-                   std::make_shared<std::function<void()>>(
-                     [this, target, who, request, within, state] {
-                       const auto fail = [this, state](const failure& f) {
-                         link.update([&] { state->error = f; });
-                       };
-                       try {
-                         asking->record_command(message_name<Request>(),
-                                                step_of(request));
-                         asking->ask<Reply>(
-                           target, who, request, within,
-                           [this, state](Reply& r) {
-                             link.update([&] { state->reply = std::move(r); });
-                           },
-                           fail);
-                       } catch (const std::exception& e) {
-                         fail(to_failure(e));
-                       }
-                     })},
-      envelope{});
-    if (link.wait_until(until, [&] { return state->reply || state->error; })) {
-      if (state->error)
-        throw failure(*state->error);
-      return std::move(*state->reply);
-    }
-    if (const auto ended = link.ended())
-      throw failure(*ended);
-    throw failure(errc::deadline_exceeded,
-                  std::string{who} + ": no answer to the loop");
+    return caller.call<Reply>(target, who, std::move(request), within);
   }
 
   header head() { return control.process.make_header(); }
@@ -225,14 +100,9 @@ actor_job::actor_job(caf::actor_system& system, control_context& control,
                      job_link& link, const coordinator_actor& coordinator,
                      job_outputs* outputs, std::int64_t resumed_step)
   : impl_(new impl{system, control, link, coordinator, outputs, resumed_step}) {
-  impl_->handle = system.spawn<loop>(std::ref(control));
-  impl_->asking =
-    dynamic_cast<loop*>(caf::actor_cast<caf::abstract_actor*>(impl_->handle));
 }
 
-actor_job::~actor_job() {
-  caf::anon_send_exit(impl_->handle, caf::exit_reason::user_shutdown);
-}
+actor_job::~actor_job() = default;
 
 const runtime::config::job_config& actor_job::config() const {
   return impl_->control.config;
