@@ -212,7 +212,7 @@ std::vector<group> actor_job::grade(std::vector<group> groups,
 api::trained actor_job::train(std::int64_t step,
                               const std::vector<group>& groups,
                               const std::vector<float>& advantages,
-                              std::uint32_t minibatch, double learning_rate) {
+                              const api::train_options& options) {
   auto& s = *impl_;
   const auto ids = ids_of(groups);
   s.move_groups_by(ids, group_event::lease_requested);
@@ -221,12 +221,24 @@ api::trained actor_job::train(std::int64_t step,
   request.ids = ids;
   for (const float a : advantages)
     request.advantages.push_back(to_real(a));
-  request.minibatch = minibatch;
-  request.learning_rate = to_real(learning_rate);
+  request.minibatch = options.minibatch;
+  request.learning_rate = to_real(options.learning_rate);
   request.version = s.version;
   auto reply = s.call<trained>(s.trainer, "trainer", request, deadline::train);
-  s.move_groups_by(ids, group_event::step_finished);
+  s.move_groups_by(ids, options.num_later > 0 ? group_event::lease_returned
+                                              : group_event::step_finished);
   return s.to_result(reply);
+}
+
+std::vector<float> actor_job::score(const std::vector<group>& groups) {
+  auto& s = *impl_;
+  const auto reply =
+    s.call<scored>(s.trainer, "trainer",
+                   protocols::score{s.head(), ids_of(groups)}, deadline::train);
+  std::vector<float> out;
+  for (const auto& d : reply.divergences)
+    out.push_back(static_cast<float>(value_of(d)));
+  return out;
 }
 
 api::trained actor_job::train_supervised(std::int64_t step,
@@ -247,6 +259,11 @@ api::trained actor_job::train_supervised(std::int64_t step,
 
 void actor_job::consume(const std::vector<group>& groups) {
   impl_->consume_groups(ids_of(groups));
+}
+
+void actor_job::discard(const std::vector<group>& groups) {
+  impl_->move_groups_by(ids_of(groups), group_event::drop_requested);
+  consume(groups);
 }
 
 api::data_position actor_job::position() {

@@ -50,13 +50,16 @@ public:
         runtime::job_api::metrics& values) override;
   runtime::job_api::trained
   train(std::int64_t step, const std::vector<runtime::job_api::group>& groups,
-        const std::vector<float>& advantages, std::uint32_t minibatch,
-        double learning_rate) override;
+        const std::vector<float>& advantages,
+        const runtime::job_api::train_options& options) override;
+  std::vector<float>
+  score(const std::vector<runtime::job_api::group>& groups) override;
   runtime::job_api::trained
   train_supervised(std::int64_t step,
                    const std::vector<protocols::group_id>& rows,
                    double learning_rate) override;
   void consume(const std::vector<runtime::job_api::group>& groups) override;
+  void discard(const std::vector<runtime::job_api::group>& groups) override;
   runtime::job_api::data_position position() override;
   void seek(runtime::job_api::data_position to) override;
   std::string save(std::int64_t step, const std::string& loop_state) override;

@@ -32,7 +32,7 @@ public:
   behavior_type make_behavior() override {
     started();
     return {on(&trainer::on_train), on(&trainer::on_train_supervised),
-            on_continuation()};
+            on(&trainer::on_score), on_continuation()};
   }
 
 private:
@@ -64,6 +64,26 @@ private:
                                                    measures_gap, rate);
       },
       answer);
+    return answer.result();
+  }
+
+  caf::result<scored> on_score(score& request) {
+    std::vector<std::shared_ptr<const rollout_group>> groups;
+    for (const auto& id : request.ids)
+      groups.push_back(rank_.store.lease(id, request.head.epoch));
+    auto answer = open<scored>();
+    run_on(
+      rank_.compute, "score_groups",
+      [this, groups = std::move(groups)] {
+        return rank_.model->training().score_groups(groups);
+      },
+      [answer](const std::vector<float>& divergences) mutable {
+        scored out;
+        for (const float d : divergences)
+          out.divergences.push_back(to_real(d));
+        answer.answer(std::move(out));
+      },
+      answer.otherwise());
     return answer.result();
   }
 

@@ -132,7 +132,7 @@ struct group_machine {
       {s::leased, e::step_finished, g::always, s::consumed,
        {x::free_columns}, "exactly once"},
       {s::leased, e::lease_returned, g::always, s::rewarded,
-       {}, "the step was not done"},
+       {}, "the step was not done, or a later epoch has it again"},
       {s::leased, e::drop_requested, g::always, s::dropped,
        {x::free_columns, x::record_reason}, "its trainer is lost"},
     });

@@ -36,7 +36,7 @@ using cache_owner_actor = caf::typed_actor<
 
 using trainer_actor =
   caf::typed_actor<answers<train, trained>, answers<train_supervised, trained>,
-                   hears<continuation>>;
+                   answers<score, scored>, hears<continuation>>;
 
 using parameter_shard_actor = caf::typed_actor<
   answers<take_view, view_taken>, answers<return_view, view_returned>,

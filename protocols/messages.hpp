@@ -236,6 +236,17 @@ struct train {
   real learning_rate;
   policy_version version = 0; ///< that the caller believes in
 };
+/// Coordinator -> trainer: before the first update on these groups, keep what
+/// later ones compare with. Safe to repeat.
+struct score {
+  header head;
+  std::vector<group_id> ids;
+};
+struct scored {
+  /// KL estimate to the reference, summed over a sample; samples of the groups,
+  /// in order. Empty without a reference.
+  std::vector<real> divergences;
+};
 /// Coordinator -> trainer: one supervised step on these rows.
 struct train_supervised {
   header head;

@@ -55,6 +55,7 @@ public:
   }
 
   void check_values() const {
+    check_objective(job_.train);
     if (job_.reward.kind == "python" && is_effective("reward.python"))
       check_function(job_.reward.python);
     if (job_.model.fresh)
@@ -169,6 +170,45 @@ private:
     if (is_effective(block + ".min_new_tokens"))
       at_most(block + ".min_new_tokens", sampling.min_new_tokens,
               block + ".max_new_tokens", sampling.max_new_tokens);
+  }
+
+  /// Refuses a value of the train block together with another one.
+  void exclude(const std::string& key, const std::string& other,
+               const std::string& why) const {
+    const auto text = [this](const std::string& k) {
+      return "train." + k + " is " + value_text(*find_key("train." + k), job_);
+    };
+    refuse(errc::config_conflict, "train." + key,
+           text(key) + ", but " + text(other) + "; allowed: " + why);
+  }
+
+  void check_objective(const train_block& t) const {
+    if (t.algorithm == "sft") {
+      if (t.loss_aggregation != "token_mean"
+          && t.loss_aggregation != "sequence_mean")
+        exclude("loss_aggregation", "algorithm",
+                "token_mean or sequence_mean under sft");
+      return;
+    }
+    if (t.ratio_level == "sequence") {
+      if (t.loss_aggregation != "sequence_mean")
+        exclude("ratio_level", "loss_aggregation",
+                "sequence_mean, since the loss is one of sequences");
+      if (t.policy_loss == "cispo")
+        exclude("ratio_level", "policy_loss",
+                "clipped, since cispo weighs the logprobs of tokens");
+      if (t.importance_correction.starts_with("token"))
+        exclude("ratio_level", "importance_correction",
+                "none, sequence_truncate or sequence_mask");
+    }
+    if (t.dual_clip > 0 && t.dual_clip <= 1)
+      refuse(errc::config_out_of_range, "train.dual_clip",
+             "train.dual_clip is "
+               + value_text(*find_key("train.dual_clip"), job_)
+               + "; allowed: a number above 1, or 0 for no bound");
+    at_most("train.overlong_margin_tokens", t.overlong_margin_tokens,
+            "rollout.sampling.max_new_tokens",
+            job_.rollout.sampling.max_new_tokens);
   }
 
   void check_optimizer(const std::string& block,

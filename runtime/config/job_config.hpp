@@ -114,9 +114,26 @@ struct train_block {
   std::int64_t minibatches = 1;          ///< optimizer steps a rollout batch
   std::int64_t microbatch_tokens = 4096; ///< packed tokens of one forward
   std::int64_t logit_chunk_tokens = 256; ///< rows of logits held at once
+  std::int64_t epochs = 1;               ///< passes over a rollout batch
+  std::int64_t max_resample_rounds = 0;  ///< for groups without spread; 0: off
+  // Each name below is explained where kernels/ implements it.
+  std::string advantage_baseline = "group_mean";
+  std::string advantage_scale = "group_std";
+  bool overlong_filter = false;            ///< truncated samples: no loss
+  std::int64_t overlong_margin_tokens = 0; ///< soft penalty; 0: off
+  double overlong_penalty = 1.0;
+  std::string policy_loss = "clipped"; ///< or cispo
+  std::string ratio_level = "token";   ///< or sequence (GSPO)
   double clip_low = 0.2, clip_high = 0.2;
+  double dual_clip = 0; ///< 0: off
+  std::string importance_correction = "none";
+  double importance_min = 0, importance_max = 2;
   double kl_coefficient = 0;
-  std::string loss_aggregation = "token_mean"; ///< or sequence_mean
+  std::string kl_estimator = "k3";
+  std::string kl_in = "loss"; ///< or reward
+  double entropy_coefficient = 0;
+  std::string loss_aggregation = "token_mean";
+  std::int64_t loss_length_tokens = 64; ///< of fixed_length
   std::int64_t max_nonfinite_steps = 3; ///< skipped in a row before the end
   optimizer_block optimizer;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/config/key_table.hpp"
 
+#include "runtime/config/loss_options.hpp"
+
 #include <utility>
 
 namespace troupe::runtime::config {
@@ -313,6 +315,108 @@ void add_warmup(std::vector<key_row>& rows) {
                 {under_grpo(), on});
 }
 
+/// What the loss of a policy step is made of; docs/numerics.md has it in one
+/// place.
+void add_objective(block_rows<train_block>& b) {
+  using block = train_block;
+  const auto grpo = under_grpo();
+  const auto with = [&](const char* text, bool (*holds)(const train_block&)) {
+    return std::vector<key_effect>{
+      grpo,
+      when(text, [holds](const job_config& job) { return holds(job.train); })};
+  };
+  b.key("epochs", &block::epochs, count(1, 1024),
+        "Passes over a rollout batch, each with its minibatches.", {grpo});
+  b.key("max_resample_rounds", &block::max_resample_rounds, count(0, 1024),
+        "Groups whose rewards are all equal are replaced by groups of further "
+        "prompts, in at most this many rounds a step; 0: they are trained on.",
+        {grpo});
+  b.key("advantage_baseline", &block::advantage_baseline,
+        one_of(loss_names::baselines()),
+        "What is taken off a reward: the group's mean, or the mean of the "
+        "others (RLOO).",
+        {grpo});
+  b.key("advantage_scale", &block::advantage_scale,
+        one_of(loss_names::scales()),
+        "What divides that: the standard deviation of the group's rewards, "
+        "nothing (Dr. GRPO), that of all rewards of the step, or that of all "
+        "its differences.",
+        {grpo});
+  b.key("overlong_filter", &block::overlong_filter, {},
+        "Completions that ended by max_new_tokens have no loss; their rewards "
+        "stay in the baselines.",
+        {grpo});
+  b.key("overlong_margin_tokens", &block::overlong_margin_tokens,
+        count(0, 1048576),
+        "Over the last so many tokens before max_new_tokens a reward falls by "
+        "up to overlong_penalty (DAPO); 0: it does not.",
+        {grpo});
+  b.key("overlong_penalty", &block::overlong_penalty, {.min = 0, .max = 1e6},
+        "What a completion of max_new_tokens loses.",
+        with("train.overlong_margin_tokens above 0",
+             [](const block& t) { return t.overlong_margin_tokens > 0; }));
+  b.key("policy_loss", &block::policy_loss, one_of(loss_names::objectives()),
+        "clipped: PPO's minimum. cispo: the clipped ratio is a constant weight "
+        "of the logprob.",
+        {grpo});
+  b.key("ratio_level", &block::ratio_level, one_of({"token", "sequence"}),
+        "Ratio of a token's probabilities, or the geometric mean over a "
+        "sequence (GSPO).",
+        {grpo});
+  b.key("clip_low", &block::clip_low, {.min = 0, .max = 1},
+        "The ratio is clipped at 1 - clip_low.", {grpo});
+  b.key("clip_high", &block::clip_high, {.min = 0, .max = 100},
+        "The ratio is clipped at 1 + clip_high.", {grpo});
+  b.key("dual_clip", &block::dual_clip, {.min = 0, .max = 1000},
+        "Where the advantage is below 0 the ratio counts at most this, above "
+        "1; 0: no bound.",
+        with("train.policy_loss: clipped",
+             [](const block& t) { return t.policy_loss == "clipped"; }));
+  b.key("importance_correction", &block::importance_correction,
+        one_of(loss_names::corrections()),
+        "Weights for the gap between rollout and trainer at the same weights, "
+        "of a token or a sequence: clamped to [importance_min, "
+        "importance_max], or 0 outside. The ratio then starts at the trainer's "
+        "logprobs.",
+        {grpo});
+  const auto corrected =
+    with("train.importance_correction other than none", has_importance);
+  b.key("importance_min", &block::importance_min, {.min = 0, .max = 1},
+        "Lowest such weight.", corrected);
+  b.key("importance_max", &block::importance_max, {.min = 1, .max = 1e6},
+        "Highest such weight.", corrected);
+  b.key("kl_coefficient", &block::kl_coefficient, {.min = 0, .max = 1000},
+        "Weight of the KL to the reference model; 0: none is loaded.", {grpo});
+  const auto with_kl = with("train.kl_coefficient above 0", [](const block& t) {
+    return t.kl_coefficient > 0;
+  });
+  b.key("kl_estimator", &block::kl_estimator, one_of(loss_names::estimators()),
+        "With d = reference logprob - policy logprob: k1 is -d, k2 is d^2 / 2, "
+        "k3 is exp(d) - 1 - d.",
+        with_kl);
+  b.key("kl_in", &block::kl_in, one_of({"loss", "reward"}),
+        "Added to each token's loss, or its sum over a completion taken off "
+        "the reward.",
+        with_kl);
+  b.key("entropy_coefficient", &block::entropy_coefficient,
+        {.min = 0, .max = 1000},
+        "Weight of the mean entropy of the tokens, which is taken off the "
+        "loss.",
+        {grpo});
+  b.key(
+    "loss_aggregation", &block::loss_aggregation,
+    one_of(loss_names::aggregations()),
+    "Mean over all tokens; over sequences of their token means; sum by "
+    "sequences times loss_length_tokens (Dr. GRPO); sum by sequences. Under "
+    "sft one of the first two.");
+  b.key(
+    "loss_length_tokens", &block::loss_length_tokens,
+    {.min = 1, .max = 1048576, .inherits = "rollout.sampling.max_new_tokens"},
+    "The length that fixed_length divides by.",
+    with("train.loss_aggregation: fixed_length",
+         [](const block& t) { return t.loss_aggregation == "fixed_length"; }));
+}
+
 void add_train(std::vector<key_row>& rows) {
   using block = train_block;
   block_rows<block> b{rows, "train", [](auto& job) { return &job.train; }};
@@ -339,15 +443,7 @@ void add_train(std::vector<key_row>& rows) {
         "memory.");
   b.key("logit_chunk_tokens", &block::logit_chunk_tokens, count(1, 1048576),
         "Rows of logits that are held at once.");
-  b.key("clip_low", &block::clip_low, {.min = 0, .max = 1},
-        "The ratio is clipped at 1 - clip_low.", grpo);
-  b.key("clip_high", &block::clip_high, {.min = 0, .max = 100},
-        "The ratio is clipped at 1 + clip_high.", grpo);
-  b.key("kl_coefficient", &block::kl_coefficient, {.min = 0, .max = 1000},
-        "Weight of the KL to the reference model; 0: none is loaded.", grpo);
-  b.key("loss_aggregation", &block::loss_aggregation,
-        one_of({"token_mean", "sequence_mean"}),
-        "Mean over all tokens, or over sequences of their token means.", grpo);
+  add_objective(b);
   b.key("max_nonfinite_steps", &block::max_nonfinite_steps, count(0),
         "Updates in a row that may be left out because the loss is not finite "
         "or no sample has a token; one more ends the job.");

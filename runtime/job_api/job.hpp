@@ -47,6 +47,13 @@ struct trained {
   std::string skipped; ///< why no update was made; empty: it was made
 };
 
+/// One of the updates on a rollout batch.
+struct train_options {
+  std::uint32_t minibatch = 0; ///< of the batch, counted over its epochs
+  std::uint32_t num_later = 0; ///< updates on the same groups after this one
+  double learning_rate = 0;
+};
+
 struct job_info {
   std::uint64_t num_parameters = 0;
   protocols::policy_version version = 0;
@@ -81,11 +88,17 @@ public:
   virtual std::vector<group> grade(std::vector<group> groups,
                                    std::string_view split, metrics& values) = 0;
 
+  /// Before the first update on these groups: keeps what later updates compare
+  /// with (train.importance_correction). Returns the KL estimate to the
+  /// reference model, summed over the tokens of each sample in order; empty
+  /// without one.
+  virtual std::vector<float> score(const std::vector<group>& groups) = 0;
+
   /// One optimizer step on these groups; advantages: samples in order. `step`
   /// here and below: of the whole run, from 1.
   virtual trained train(std::int64_t step, const std::vector<group>& groups,
                         const std::vector<float>& advantages,
-                        std::uint32_t minibatch, double learning_rate) = 0;
+                        const train_options& options) = 0;
 
   /// One supervised step on these rows.
   virtual trained train_supervised(std::int64_t step,
@@ -94,6 +107,9 @@ public:
 
   /// The groups' columns may be dropped.
   virtual void consume(const std::vector<group>& groups) = 0;
+
+  /// These graded groups will not be trained on.
+  virtual void discard(const std::vector<group>& groups) = 0;
 
   /// Where the training data stands, and back to it.
   virtual data_position position() = 0;

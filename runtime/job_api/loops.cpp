@@ -2,7 +2,9 @@
 #include "runtime/job_api/loops.hpp"
 
 #include "kernels/advantage.hpp"
+#include "runtime/job_api/advantages.hpp"
 #include "runtime/job_api/schedule.hpp"
+#include "runtime/job_api/update_metrics.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -155,89 +157,126 @@ private:
 
   /// Returns the groups that it trained on.
   std::vector<group> policy_step(std::int64_t index, metrics& values) {
-    const auto& t = config_.train;
-    auto start = clock::now();
-    const auto ids = take_rows(t.prompts_per_step);
-    auto groups =
-      job_.generate(ids,
-                    {"train", static_cast<std::uint32_t>(t.samples_per_prompt),
-                     config_.rollout.sampling},
-                    values);
-    values["time/generate_s"] = seconds_since(start);
-    start = clock::now();
-    groups = job_.grade(std::move(groups), "train", values);
-    values["time/grade_s"] = seconds_since(start);
-    if (groups.empty()) {
-      job_.say("step " + std::to_string(at_.step + 1)
-               + ": every group was dropped by reward.on_error; no update");
+    auto groups = collect_groups(values);
+    if (groups.empty())
       return {};
-    }
-    const auto advantages = group_advantages(groups, values);
+    const auto advantages =
+      compute_advantages(job_, groups, num_updates(groups.size()), values);
+    if (std::all_of(advantages.begin(), advantages.end(),
+                    [](float a) { return a == 0.0F; }))
+      job_.say("step " + std::to_string(at_.step + 1)
+               + ": constant reward in every group: all advantages are 0");
     job_.log_rollouts(at_.step + 1, groups, advantages);
-    start = clock::now();
+    const auto start = clock::now();
     train_minibatches(groups, advantages, index, values);
     values["time/train_s"] = seconds_since(start);
     return groups;
   }
 
-  std::vector<float> group_advantages(const std::vector<group>& groups,
-                                      metrics& values) {
-    std::vector<float> advantages;
-    std::size_t num_flat = 0;
-    for (const auto& g : groups) {
-      std::vector<float> of_group(g.rewards.size());
-      kernels::group_advantages(g.rewards, of_group);
-      num_flat += std::all_of(of_group.begin(), of_group.end(),
-                              [](float a) { return a == 0.0F; });
-      advantages.insert(advantages.end(), of_group.begin(), of_group.end());
-    }
-    values["reward/zero_spread_fraction"] =
-      static_cast<double>(num_flat) / static_cast<double>(groups.size());
-    if (num_flat == groups.size())
-      job_.say("step " + std::to_string(at_.step + 1)
-               + ": constant reward in every group: all advantages are 0");
-    return advantages;
+  std::vector<group> sample_groups(std::int64_t count, metrics& values) {
+    auto start = clock::now();
+    const auto ids = take_rows(count);
+    auto groups = job_.generate(
+      ids,
+      {"train", static_cast<std::uint32_t>(config_.train.samples_per_prompt),
+       config_.rollout.sampling},
+      values);
+    values["time/generate_s"] = seconds_since(start);
+    start = clock::now();
+    groups = job_.grade(std::move(groups), "train", values);
+    values["time/grade_s"] = seconds_since(start);
+    return groups;
   }
 
+  /// Dynamic sampling: groups without spread are replaced, within bounds.
+  /// Source: Yu et al., DAPO, equation 11. Differs: bounded; the rewards as
+  /// graded are compared, whatever they mean.
+  std::vector<group> collect_groups(metrics& values) {
+    const auto wanted =
+      static_cast<std::size_t>(config_.train.prompts_per_step);
+    const auto max_rounds = config_.train.max_resample_rounds;
+    auto groups = sample_groups(config_.train.prompts_per_step, values);
+    if (max_rounds == 0) {
+      if (groups.empty())
+        job_.say("step " + std::to_string(at_.step + 1)
+                 + ": every group was dropped by reward.on_error; no update");
+      return groups;
+    }
+    std::size_t num_flat = discard_flat(groups);
+    std::int64_t round = 0;
+    while (groups.size() < wanted && round < max_rounds) {
+      ++round;
+      metrics of_round;
+      auto more = sample_groups(
+        static_cast<std::int64_t>(wanted - groups.size()), of_round);
+      for (const auto* key :
+           {"rollout/tokens", "time/generate_s", "time/grade_s"})
+        values[key] += of_round[key];
+      num_flat += discard_flat(more);
+      groups.insert(groups.end(), more.begin(), more.end());
+    }
+    values["reward/resample_rounds"] = static_cast<double>(round);
+    values["reward/resampled_groups"] = static_cast<double>(num_flat);
+    if (groups.size() < wanted)
+      job_.say("step " + std::to_string(at_.step + 1) + ": after "
+               + std::to_string(round)
+               + " resample rounds (train.max_resample_rounds) "
+               + std::to_string(groups.size()) + " of " + std::to_string(wanted)
+               + " groups have unequal rewards"
+               + (groups.empty() ? "; no update" : ""));
+    return groups;
+  }
+
+  /// Takes the groups whose rewards are all equal out. Returns how many.
+  std::size_t discard_flat(std::vector<group>& groups) {
+    std::vector<group> flat, kept;
+    for (auto& g : groups)
+      (kernels::is_flat(g.rewards) ? flat : kept).push_back(std::move(g));
+    groups = std::move(kept);
+    if (!flat.empty())
+      job_.discard(flat);
+    return flat.size();
+  }
+
+  [[nodiscard]] std::uint32_t num_updates(std::size_t num_groups) const {
+    return static_cast<std::uint32_t>(
+      std::min(static_cast<std::size_t>(config_.train.minibatches), num_groups)
+      * static_cast<std::size_t>(config_.train.epochs));
+  }
+
+  /// Epoch after epoch in the same order, each in minibatches of whole groups.
   void train_minibatches(const std::vector<group>& groups,
                          const std::vector<float>& advantages,
                          std::int64_t index, metrics& values) {
     const auto& t = config_.train;
-    const auto count = std::min<std::size_t>(
-      static_cast<std::size_t>(t.minibatches), groups.size());
+    const auto num_epochs = static_cast<std::uint32_t>(t.epochs);
+    const auto count = num_updates(groups.size()) / num_epochs;
     const double rate = learning_rate(t.optimizer, index, t.steps);
-    std::size_t begin = 0, sample_begin = 0;
-    metrics sums;
-    for (std::size_t m = 0; m < count; ++m) {
-      const auto end = groups.size() * (m + 1) / count;
-      const std::vector<group> part(
-        groups.begin() + static_cast<std::ptrdiff_t>(begin),
-        groups.begin() + static_cast<std::ptrdiff_t>(end));
-      std::size_t sample_end = sample_begin;
-      for (const auto& g : part)
-        sample_end += g.num_tokens.size();
-      metrics of_part;
-      account(job_.train(
-                at_.step + 1, part,
-                {advantages.begin() + static_cast<std::ptrdiff_t>(sample_begin),
-                 advantages.begin() + static_cast<std::ptrdiff_t>(sample_end)},
-                static_cast<std::uint32_t>(m), rate),
-              of_part);
-      for (const auto& [key, value] : of_part)
-        if (key.starts_with("rollout/") || key == "train/policy_version"
-            || key == "train/skipped_steps")
-          values[key] = value; // of the first minibatch; of the last one
-        else if (key.ends_with("_max"))
-          sums[key] = std::max(sums[key], value * static_cast<double>(count));
-        else
-          sums[key] += value;
-      begin = end;
-      sample_begin = sample_end;
+    update_metrics of_updates;
+    for (std::uint32_t epoch = 0; epoch < num_epochs; ++epoch) {
+      std::size_t begin = 0, sample_begin = 0;
+      for (std::uint32_t m = 0; m < count; ++m) {
+        const auto end = groups.size() * (m + 1) / count;
+        const std::vector<group> part(
+          groups.begin() + static_cast<std::ptrdiff_t>(begin),
+          groups.begin() + static_cast<std::ptrdiff_t>(end));
+        std::size_t sample_end = sample_begin;
+        for (const auto& g : part)
+          sample_end += g.num_tokens.size();
+        metrics of_part;
+        account(
+          job_.train(
+            at_.step + 1, part,
+            {advantages.begin() + static_cast<std::ptrdiff_t>(sample_begin),
+             advantages.begin() + static_cast<std::ptrdiff_t>(sample_end)},
+            {epoch * count + m, num_epochs - 1 - epoch, rate}),
+          of_part);
+        of_updates.add(of_part);
+        begin = end;
+        sample_begin = sample_end;
+      }
     }
-    for (const auto& [key, value] : sums)
-      values[key] = value / static_cast<double>(count);
-    if (auto tokens = sums.find("train/tokens"); tokens != sums.end())
-      values["train/tokens"] = tokens->second;
+    of_updates.write_to(values);
     values["train/learning_rate"] = rate;
   }
 

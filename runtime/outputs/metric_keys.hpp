@@ -19,25 +19,42 @@ struct metric_key {
 
 inline constexpr std::array metric_keys{
   metric_key{"train/loss", "nats",
-             "loss of the step, over its minibatches: policy loss plus "
-             "kl_coefficient times train/kl; under SFT and in the warm-up mean "
-             "negative logprob of the completion tokens"},
+             "loss of the step, mean over its updates: policy loss plus "
+             "kl_coefficient times train/kl minus entropy_coefficient times "
+             "train/entropy; under SFT and in the warm-up negative logprob of "
+             "the completion tokens, aggregated likewise"},
   metric_key{"train/kl", "nats",
-             "mean over completion tokens of exp(r) - r - 1, r = reference "
-             "logprob - trainer logprob; only with kl_coefficient > 0"},
+             "train.kl_estimator over completion tokens, aggregated as the "
+             "loss is; only with kl_coefficient > 0 and kl_in: loss"},
   metric_key{"train/entropy", "nats",
              "mean entropy of the trainer's distribution at completion tokens"},
   metric_key{"train/clip_fraction_low", "1",
-             "share of completion tokens with advantage < 0 and ratio < 1 - "
-             "clip_low: no gradient"},
+             "share of completion tokens with ratio < 1 - clip_low and "
+             "advantage < 0: no gradient; under cispo, whatever the advantage, "
+             "those whose weight the bound sets"},
   metric_key{"train/clip_fraction_high", "1",
-             "share of completion tokens with advantage > 0 and ratio > 1 + "
-             "clip_high: no gradient"},
+             "share of completion tokens with ratio > 1 + clip_high and "
+             "advantage > 0: no gradient; under cispo as above"},
+  metric_key{"train/clip_fraction_dual", "1",
+             "share of completion tokens with advantage < 0 and ratio > "
+             "dual_clip: no gradient; only with dual_clip > 0"},
+  metric_key{"train/importance_mean", "1",
+             "mean over completion tokens of the weight of "
+             "train.importance_correction"},
+  metric_key{"train/importance_bounded_fraction", "1",
+             "share of completion tokens whose weight was clamped or masked"},
+  metric_key{"train/nonfinite_logprobs", "tokens",
+             "completion tokens left out of the loss because their rollout "
+             "logprob is not finite, over the step's updates"},
+  metric_key{"train/overlong_samples", "samples",
+             "samples left out of the loss by train.overlong_filter, over the "
+             "step's updates"},
   metric_key{"train/grad_norm", "1",
              "L2 norm of all gradients before clipping, mean over the step's "
-             "minibatches"},
+             "updates"},
   metric_key{"train/learning_rate", "1", "learning rate of the last update"},
-  metric_key{"train/tokens", "tokens", "completion tokens trained on"},
+  metric_key{"train/tokens", "tokens",
+             "completion tokens in the losses, over the step's updates"},
   metric_key{"train/skipped_steps", "steps",
              "optimizer steps left out since the start because the loss or a "
              "gradient was not finite"},
@@ -62,12 +79,27 @@ inline constexpr std::array metric_keys{
   metric_key{"reward/min", "1", "smallest reward of the step"},
   metric_key{"reward/max", "1", "largest reward of the step"},
   metric_key{"reward/zero_spread_fraction", "1",
-             "share of groups whose rewards are all equal: no advantage"},
+             "share of the step's groups, resampled ones too, whose rewards "
+             "are all equal"},
+  metric_key{"reward/resample_rounds", "rounds",
+             "times that further prompts were taken for groups without spread; "
+             "only with train.max_resample_rounds > 0. Other means over "
+             "samples are then those of the first round"},
+  metric_key{"reward/resampled_groups", "groups",
+             "groups that were left out for equal rewards"},
+  metric_key{"reward/nonfinite", "samples",
+             "rewards that are not finite: they count in no baseline and have "
+             "the advantage 0"},
+  metric_key{"reward/overlong_penalty_mean", "1",
+             "mean over samples of what train.overlong_margin_tokens adds to "
+             "the reward; reward/mean is before it"},
+  metric_key{"reward/kl_penalty_mean", "1",
+             "mean over samples of what kl_in: reward adds to the reward"},
   metric_key{"reward/failed_fraction", "1",
              "share of samples whose reward function failed"},
   metric_key{"time/<phase>_s", "s",
-             "wall time of a phase of the step: generate, grade, train, and "
-             "step for the whole; of an evaluation: eval"},
+             "wall time of a phase of the step: generate, grade, score, train, "
+             "and step for the whole; of an evaluation: eval"},
   metric_key{"throughput/tokens_per_s", "tokens/s",
              "completion tokens of the step (sampled, or under SFT and in the "
              "warm-up trained on) by time/step_s"},

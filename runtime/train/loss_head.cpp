@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/train/loss_head.hpp"
 
+#include "kernels/entropy_bonus.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/softmax.hpp"
 #include "runtime/model/tensor_view.hpp"
@@ -133,9 +134,15 @@ torch::Tensor backward(const torch::Tensor& hidden, const torch::Tensor& weight,
                               chunk.log_sum_exp.data(), pool);
       loss(begin, {logprobs.data(), n}, {entropies.data(), n},
            {coefficients.data(), n});
-      kernels::token_logprobs_grad(logits, targets, settings.temperature,
-                                   chunk.log_sum_exp.data(),
-                                   coefficients.data(), pool);
+      if (settings.entropy_slopes.empty())
+        kernels::token_logprobs_grad(logits, targets, settings.temperature,
+                                     chunk.log_sum_exp.data(),
+                                     coefficients.data(), pool);
+      else
+        kernels::token_objective_grad(
+          logits, targets, settings.temperature, chunk.log_sum_exp.data(),
+          entropies.data(),
+          {coefficients.data(), settings.entropy_slopes.data() + begin}, pool);
       const auto of_hidden = first_rows(hidden_gradient, count);
       hidden_gradient_of(logits, as_const_matrix(weight),
                          first_rows(gradient_part, count), of_hidden, pool);

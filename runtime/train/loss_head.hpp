@@ -31,6 +31,8 @@ using loss_function = std::function<void(
 struct loss_head_settings {
   float temperature = 1.0F;
   std::int64_t chunk_tokens = 256;
+  /// d loss / d entropy of each token, for `backward`; empty: all 0.
+  std::span<const float> entropy_slopes = {};
 };
 
 /// Returns the logprobs of the tokens. Shapes: hidden [T, D], weight [V, D].

@@ -27,13 +27,16 @@ group_list read_groups(const json& from) {
   group_list out;
   for (const auto& g : from) {
     auto group = std::make_shared<experience::rollout_group>();
+    group->id.position = static_cast<std::uint32_t>(out.size());
     group->prompt_ids = g.at("prompt_ids").get<std::vector<std::int32_t>>();
     for (const auto& s : g.at("samples")) {
       experience::sample sample;
       sample.completion_ids =
         s.at("completion_ids").get<std::vector<std::int32_t>>();
-      sample.rollout_logprobs =
-        s.at("rollout_logprobs").get<std::vector<float>>();
+      for (const auto& logprob : s.at("rollout_logprobs"))
+        sample.rollout_logprobs.push_back(
+          logprob.is_string() ? std::stof(logprob.get<std::string>())
+                              : logprob.get<float>());
       group->samples.push_back(std::move(sample));
     }
     out.push_back(std::move(group));
@@ -41,10 +44,24 @@ group_list read_groups(const json& from) {
   return out;
 }
 
+std::map<std::string, torch::Tensor> tensors_of(const model::decoder& d) {
+  std::map<std::string, torch::Tensor> out;
+  for (const auto& [name, p] : d.named_parameters())
+    out[name] = p->tensor().detach().clone();
+  return out;
+}
+
+void set_tensors(const model::decoder& d,
+                 const std::map<std::string, torch::Tensor>& from) {
+  for (const auto& [name, p] : d.named_parameters())
+    p->tensor().detach().copy_(from.at(name));
+}
+
 json run(const json& input, const json& settings, const std::string& to) {
   troupe::kernels::thread_pool pool{2};
   const model::module_registry types;
   const auto policy = model::load_decoder(input.at("model"), types);
+  const auto old = model::load_decoder(input.at("old"), types);
   const auto reference = model::load_decoder(input.at("reference"), types);
   std::vector<std::shared_ptr<shard::parameter>> parameters;
   for (const auto& [name, p] : policy->named_parameters())
@@ -53,6 +70,15 @@ json run(const json& input, const json& settings, const std::string& to) {
 
   train::trainer_settings made;
   made.temperature = settings.at("temperature");
+  made.train.policy_loss = settings.at("policy_loss");
+  made.train.ratio_level = settings.at("ratio_level");
+  made.train.dual_clip = settings.at("dual_clip");
+  made.train.importance_correction = settings.at("importance_correction");
+  made.train.importance_min = settings.at("importance_min");
+  made.train.importance_max = settings.at("importance_max");
+  made.train.kl_estimator = settings.at("kl_estimator");
+  made.train.entropy_coefficient = settings.at("entropy_coefficient");
+  made.train.loss_length_tokens = settings.at("loss_length_tokens");
   made.train.clip_low = settings.at("clip_low");
   made.train.clip_high = settings.at("clip_high");
   made.train.kl_coefficient = settings.at("kl_coefficient");
@@ -65,9 +91,16 @@ json run(const json& input, const json& settings, const std::string& to) {
     *policy, made.train.kl_coefficient > 0 ? reference.get() : nullptr,
     optimizer, made, pool);
 
+  const auto groups = read_groups(input.at("groups"));
+  if (settings.at("is_scored").get<bool>()) {
+    // As if an update had come between: scored with the old weights.
+    const auto now = tensors_of(*policy);
+    set_tensors(*policy, tensors_of(*old));
+    trainer.score_groups(groups);
+    set_tensors(*policy, now);
+  }
   const auto result = trainer.policy_step(
-    read_groups(input.at("groups")),
-    input.at("advantages").get<std::vector<float>>(), false, 0);
+    groups, input.at("advantages").get<std::vector<float>>(), false, 0);
 
   checkpoint::write_safetensors(to, optimizer.state());
   return result.metrics;

@@ -5,6 +5,7 @@
 #include "tests/runtime/config/sample_jobs.hpp"
 #include "tests/support/expect_failure.hpp"
 
+#include <array>
 #include <set>
 
 #include "tests/support/doctest.hpp"
@@ -20,13 +21,26 @@ TEST_SUITE_BEGIN("runtime.config.key_table");
 
 namespace {
 
+/// What keys of the train block need beside `everything_on`.
+constexpr std::array<std::pair<const char*, const char*>, 5> needs_of{{
+  {"train.overlong_penalty", "train.overlong_margin_tokens=7"},
+  {"train.importance_min", "train.importance_correction=token_mask"},
+  {"train.importance_max", "train.importance_correction=token_mask"},
+  {"train.loss_length_tokens", "train.loss_aggregation=fixed_length"},
+  {"train.ratio_level", "train.loss_aggregation=sequence_mean"},
+}};
+
 /// The overrides of a job in which the key has an effect.
 std::vector<std::string> job_for(const key_row& row) {
   if (row.path == "train.batch_size")
     return {"train.algorithm=sft"};
   if (row.path == "model.path")
     return {};
-  return everything_on;
+  auto out = everything_on;
+  for (const auto& [key, needs] : needs_of)
+    if (row.path == key)
+      out.emplace_back(needs);
+  return out;
 }
 
 /// A value that differs from the default and from `everything_on`.
@@ -44,6 +58,10 @@ std::string other_value(const key_row& row) {
     return {}; // changes which keys count: tested on its own
   if (row.path == "reward.kind")
     return {}; // as above
+  if (row.path == "train.dual_clip")
+    return "3.5";
+  if (row.path == "train.loss_aggregation")
+    return "sequence_mean";
   if (row.path.ends_with(".min_learning_rate"))
     return "1e-6";
   auto job = read(grpo_job, job_for(row));

@@ -371,6 +371,11 @@ TEST_CASE("keys that exclude each other are refused with both places") {
          {"train.prompts_per_step=513"},
          errc::config_conflict,
          {"is 4104; allowed: at most 4096"}});
+  check({"an overlong margin",
+         grpo_job,
+         {"train.overlong_margin_tokens=65"},
+         errc::config_conflict,
+         {"train.overlong_margin_tokens is 65", "max_new_tokens is 64"}});
   auto fresh = everything_on;
   fresh.emplace_back("model.fresh.max_positions=575");
   check({"positions",
@@ -386,6 +391,64 @@ TEST_CASE("keys that exclude each other are refused with both places") {
          {"num_kv_heads is 3", "num_heads is 4", "divisor"}});
   fresh.back() = "model.fresh.max_positions=576";
   CHECK_NOTHROW(read(grpo_job, fresh));
+}
+
+TEST_CASE("losses that make no sense together are refused by name") {
+  check(
+    {"GSPO by tokens",
+     grpo_job,
+     {"train.ratio_level=sequence"},
+     errc::config_conflict,
+     {"command line: train.ratio_level=sequence: ",
+      "train.loss_aggregation is \"token_mean\"", "allowed: sequence_mean"}});
+  check({"GSPO with cispo",
+         grpo_job,
+         {"train.ratio_level=sequence", "train.policy_loss=cispo",
+          "train.loss_aggregation=sequence_mean"},
+         errc::config_conflict,
+         {"train.policy_loss is \"cispo\"", "allowed: clipped"}});
+  check(
+    {"GSPO with weights of tokens",
+     grpo_job,
+     {"train.ratio_level=sequence", "train.importance_correction=token_mask",
+      "train.loss_aggregation=sequence_mean"},
+     errc::config_conflict,
+     {"train.importance_correction is \"token_mask\"",
+      "sequence_truncate or sequence_mask"}});
+  check({"a dual clip below 1",
+         grpo_job,
+         {"train.dual_clip=1"},
+         errc::config_out_of_range,
+         {"train.dual_clip is 1; allowed: a number above 1, or 0"}});
+  check({"a dual clip under cispo",
+         grpo_job,
+         {"train.policy_loss=cispo", "train.dual_clip=2"},
+         errc::config_unused_key,
+         {"train.dual_clip", "train.policy_loss: clipped"}});
+  check({"bounds of no weights",
+         grpo_job,
+         {"train.importance_max=3"},
+         errc::config_unused_key,
+         {"train.importance_max", "importance_correction other than none"}});
+  check({"an estimator of no KL",
+         grpo_job,
+         {"train.kl_estimator=k1"},
+         errc::config_unused_key,
+         {"train.kl_estimator", "train.kl_coefficient above 0"}});
+  check({"sft by a fixed length",
+         grpo_job,
+         {"train.algorithm=sft", "train.loss_aggregation=sequence_sum"},
+         errc::config_conflict,
+         {"train.loss_aggregation is \"sequence_sum\"",
+          "train.algorithm is \"sft\"", "token_mean or sequence_mean"}});
+  CHECK_NOTHROW(
+    read(grpo_job, {"train.ratio_level=sequence", "train.dual_clip=3",
+                    "train.loss_aggregation=sequence_mean",
+                    "train.importance_correction=sequence_mask"}));
+  CHECK(read(grpo_job, {"train.loss_aggregation=fixed_length",
+                        "rollout.sampling.max_new_tokens=77"})
+          .train.loss_length_tokens
+        == 77);
 }
 
 TEST_CASE("what later versions bring is refused by name") {

@@ -23,12 +23,14 @@ public:
     return static_cast<float>(sample % 2);
   };
   std::function<std::string()> skipped = [] { return std::string{}; };
-  std::size_t num_dropped = 0; ///< groups that grading leaves out
+  std::size_t num_dropped = 0;    ///< groups that grading leaves out
+  std::vector<float> divergences; ///< what `score` returns
   bool stopping = false;
 
   // -- what a test reads ------------------------------------------------------
   std::vector<std::string> calls, said;
   std::vector<metrics> logged;
+  std::vector<float> last_advantages;
   std::vector<std::string> states; ///< given to save
   std::size_t num_calls = 0;
   data_position at;
@@ -99,14 +101,18 @@ public:
   }
 
   trained train(std::int64_t step, const std::vector<group>& groups,
-                const std::vector<float>& advantages, std::uint32_t minibatch,
-                double learning_rate) override {
+                const std::vector<float>& advantages,
+                const train_options& options) override {
     std::string line = "train " + std::to_string(step) + " minibatch "
-                       + std::to_string(minibatch) + " groups";
+                       + std::to_string(options.minibatch) + " groups";
     for (const auto& g : groups)
       line += " " + std::to_string(g.id.position);
-    note(line + " advantages " + std::to_string(advantages.size()));
-    return finish_step(learning_rate);
+    line += " advantages " + std::to_string(advantages.size());
+    if (options.num_later > 0)
+      line += " later " + std::to_string(options.num_later);
+    note(line);
+    last_advantages = advantages;
+    return finish_step(options.learning_rate);
   }
 
   trained train_supervised(std::int64_t step,
@@ -115,6 +121,15 @@ public:
     note("train_supervised " + std::to_string(step) + " rows "
          + std::to_string(rows.size()));
     return finish_step(learning_rate);
+  }
+
+  std::vector<float> score(const std::vector<group>& groups) override {
+    note("score " + std::to_string(groups.size()));
+    return divergences;
+  }
+
+  void discard(const std::vector<group>& groups) override {
+    note("discard " + std::to_string(groups.size()));
   }
 
   void consume(const std::vector<group>& groups) override {

@@ -42,12 +42,8 @@ group_list changed_groups(Change change) {
 TEST_CASE("a step that is not finite is skipped and leaves nothing behind") {
   float rollout_logprob = 0;
   std::string expected;
-  SUBCASE("a NaN") {
-    rollout_logprob = not_a_number;
-    expected = "train/loss is not finite";
-  }
   SUBCASE("an infinite ratio") {
-    rollout_logprob = -std::numeric_limits<float>::infinity();
+    rollout_logprob = -1000;
     expected = "train/loss is not finite";
   }
   SUBCASE("a finite loss with a gradient that overflows") {
@@ -92,6 +88,63 @@ TEST_CASE("P62: a NaN where nothing is selected has no effect") {
 
   CHECK(result.skipped.empty());
   CHECK(same_bits(t.weights(), clean.weights()));
+}
+
+TEST_CASE("rollout logprobs that are not finite are left out and counted") {
+  // A sample of one token is left out with it.
+  trainee t, clean;
+  const auto without =
+    changed_groups([](experience::rollout_group& g) { g.samples[0] = {}; });
+  const auto expected = step(clean, without, made_up_advantages);
+  float bad = not_a_number;
+  SUBCASE("NaN") {}
+  SUBCASE("infinite") {
+    bad = -std::numeric_limits<float>::infinity();
+  }
+  const auto groups = changed_groups([&](experience::rollout_group& g) {
+    g.samples[0].rollout_logprobs[0] = bad;
+  });
+
+  const auto result = step(t, groups, made_up_advantages);
+
+  CHECK(result.skipped.empty());
+  CHECK(result.metrics.at("train/nonfinite_logprobs") == 2);
+  CHECK(expected.metrics.at("train/nonfinite_logprobs") == 0);
+  for (const auto* key : {"train/loss", "train/tokens", "train/entropy"})
+    CHECK(result.metrics.at(key)
+          == doctest::Approx(expected.metrics.at(key)).epsilon(1e-6));
+  CHECK(largest_difference(t.gradients(), clean.gradients()) < 1e-5);
+}
+
+TEST_CASE("overlong_filter takes truncated samples out of the loss") {
+  trainee t, clean, empty;
+  auto train = plain_settings();
+  train.overlong_filter = true;
+  const auto ends = [](bool all) {
+    return [all](experience::rollout_group& g) {
+      for (std::size_t i = 0; i < g.samples.size(); ++i)
+        g.samples[i].finish = all || i == 1
+                                ? experience::finish_reason::budget
+                                : experience::finish_reason::stop_token;
+    };
+  };
+  const auto run = [&](trainee& of, const group_list& groups) {
+    trainer made(*of.decoder, nullptr, of.optimizer, {train, 1.0F}, of.pool);
+    return made.policy_step(groups, made_up_advantages, false, 0.01);
+  };
+  step(clean,
+       changed_groups([](experience::rollout_group& g) { g.samples[1] = {}; }),
+       made_up_advantages);
+
+  const auto result = run(t, changed_groups(ends(false)));
+
+  CHECK(result.metrics.at("train/overlong_samples") == 2);
+  CHECK(same_bits(t.weights(), clean.weights()));
+  const auto none = run(empty, changed_groups(ends(true)));
+  CHECK(none.skipped
+        == "no sample has a completion token that counts: "
+           "train.overlong_filter left out 6 samples");
+  CHECK(none.metrics.at("train/tokens") == 0);
 }
 
 TEST_CASE("groups without a completion token make no update") {

@@ -208,6 +208,64 @@ TEST_CASE("a policy step has loss and gradients of the clipped objective") {
   CHECK(result.metrics.at("train/grad_norm") > 0);
 }
 
+TEST_CASE("supervised sequences weigh the same under sequence_mean") {
+  auto train = plain_settings();
+  train.loss_aggregation = "sequence_mean";
+  const std::vector<ids> prompts{{5, 8, 11}, {2}};
+  const std::vector<ids> completions{{7, 3}, {60, 1, 1, 9}};
+  trainee warmup, t, reference;
+  auto loss = torch::zeros({}, torch::kFloat64);
+  std::vector<sequence> sequences;
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    loss =
+      loss
+      - dense_logprobs(reference, prompts[i], completions[i], 1).mean() / 2;
+    sequences.push_back({prompts[i], completions[i]});
+  }
+  loss.backward();
+  const auto run = [&](trainee& of) {
+    trainer made(*of.decoder, nullptr, of.optimizer, {train, 1.0F}, of.pool);
+    return made.supervised_step(sequences, train.optimizer, 0)
+      .metrics.at("train/loss");
+  };
+
+  const auto of_warmup = run(warmup);
+  train.algorithm = "sft";
+  const auto of_sft = run(t);
+
+  CHECK(of_sft == doctest::Approx(loss.item<double>()).epsilon(1e-6));
+  CHECK(largest_difference(t.gradients(), take_gradients(reference)) < 1e-5);
+  CHECK(of_warmup != doctest::Approx(of_sft).epsilon(0.001));
+}
+
+TEST_CASE("score_groups gives the divergence of each sample") {
+  trainee t, other(8);
+  auto train = plain_settings();
+  train.kl_coefficient = 0.1;
+  train.kl_in = "reward";
+  train.kl_estimator = "k1";
+  train.microbatch_tokens = 9;
+  const auto groups = made_up_groups();
+  trainer made(*t.decoder, other.decoder.get(), t.optimizer, {train, 1.0F},
+               t.pool);
+
+  const auto divergences = made.score_groups(groups);
+
+  std::size_t next = 0;
+  for (const auto& g : groups)
+    for (const auto& s : g->samples) {
+      const auto expected =
+        torch::tensor(s.rollout_logprobs).to(torch::kFloat64).sum()
+        - dense_logprobs(other, g->prompt_ids, s.completion_ids, 1).sum();
+      CHECK(double{divergences.at(next++)}
+            == doctest::Approx(expected.item<double>()).epsilon(1e-6));
+    }
+  CHECK(divergences.size() == next);
+  CHECK(made.policy_step(groups, made_up_advantages, false, 0)
+          .metrics.count("train/kl")
+        == 0);
+}
+
 TEST_CASE("the two aggregations differ when lengths do") {
   trainee a, b;
   auto by_sequence = plain_settings();
