@@ -213,7 +213,7 @@ void byte_pair_model::encode_each(std::string_view text,
     if (is_cached)
       if (const auto found = cache_->words.find(part);
           found != cache_->words.end())
-        return take(found->second, begin);
+        return take(found->second, part, begin);
     if (ignores_merges_) {
       const auto whole = vocabulary_.find(
         made_of_ == symbols::bytes ? spell_bytes(part) : std::string{part});
@@ -227,7 +227,7 @@ void byte_pair_model::encode_each(std::string_view text,
     }
     if (is_cached && cache_->words.size() < max_cached_words)
       cache_->words.emplace(part, used.merged);
-    take(used.merged, begin);
+    take(used.merged, part, begin);
   };
   for (const auto word : words)
     for (auto begin = word.begin; begin < word.end;) {
@@ -241,7 +241,7 @@ void byte_pair_model::encode_each(std::string_view text,
 void byte_pair_model::encode(std::string_view text,
                              const std::vector<text_span>& words,
                              std::vector<std::int32_t>& out) const {
-  encode_each(text, words, [&](const auto& pieces, std::size_t) {
+  encode_each(text, words, [&](const auto& pieces, auto, auto) {
     for (const auto& piece : pieces)
       out.push_back(piece.id);
   });
@@ -250,12 +250,36 @@ void byte_pair_model::encode(std::string_view text,
 void byte_pair_model::encode(std::string_view text,
                              const std::vector<text_span>& words,
                              std::vector<placed_token>& out) const {
-  encode_each(text, words, [&](const auto& pieces, std::size_t begin) {
-    for (const auto& piece : pieces) {
-      out.push_back({piece.id, {begin, begin + piece.length}});
-      begin += piece.length;
-    }
-  });
+  const bool drops_bytes =
+    made_of_ == symbols::bytes && !unk_id_
+    && std::ranges::find(symbol_ids_, -1) != symbol_ids_.end();
+  encode_each(text, words,
+              [&](const auto& pieces, std::string_view part, auto begin) {
+                auto end = begin;
+                for (const auto& [id, length] : pieces) {
+                  out.push_back({id, {end, end + length}});
+                  end += length;
+                }
+                if (drops_bytes && end != begin + part.size())
+                  place_as_spelled(part, begin, pieces.size(), out);
+              });
+}
+
+/// Places the last `num_tokens` of `out`, of a word that lost bytes, as
+/// `tokenizers` does: one behind the other in the word's spelling, whatever
+/// was lost between them.
+void byte_pair_model::place_as_spelled(std::string_view word, std::size_t begin,
+                                       std::size_t num_tokens,
+                                       std::vector<placed_token>& out) const {
+  std::vector<std::size_t> byte_of; // of each byte of the spelling
+  for (std::size_t i = 0; i < word.size(); ++i)
+    byte_of.insert(byte_of.end(), spell_bytes(word.substr(i, 1)).size(), i);
+  std::size_t at = 0;
+  for (auto i = out.size() - num_tokens; i < out.size(); ++i) {
+    const auto end = at + vocabulary_.spelling(out[i].id)->size();
+    out[i].bytes = {begin + byte_of[at], begin + byte_of[end - 1] + 1};
+    at = end;
+  }
 }
 
 } // namespace troupe::runtime::tokenizer

@@ -77,6 +77,9 @@ private:
   [[nodiscard]] std::int32_t id_of_character(std::string_view text) const;
   [[nodiscard]] std::size_t end_of_part(std::string_view word) const;
   void merge(std::string_view word, scratch& used) const;
+  void place_as_spelled(std::string_view word, std::size_t begin,
+                        std::size_t num_tokens,
+                        std::vector<placed_token>& out) const;
   template <class Take>
   void encode_each(std::string_view text, const std::vector<text_span>& words,
                    Take&& take) const;

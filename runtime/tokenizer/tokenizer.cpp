@@ -24,8 +24,17 @@ token_table build_vocabulary(const tokenizer_spec& spec) {
   for (const auto& [spelling, id] : spec.bpe.vocab)
     num_bytes += spelling.size();
   token_table out{spec.bpe.vocab.size() + spec.added.size(), num_bytes};
+  // Ids index tables: a damaged one must not reserve all memory.
+  const auto end_id =
+    4 * (spec.bpe.vocab.size() + spec.added.size()) + (1U << 16);
   const auto add = [&](std::string_view spelling, std::int32_t id,
                        const char* where) {
+    if (static_cast<std::size_t>(id) >= end_id)
+      refuse_file(spec.file, std::string{where} + " gives id "
+                               + std::to_string(id) + " to "
+                               + std::string{spelling}
+                               + ", but with so few tokens ids end at "
+                               + std::to_string(end_id));
     const auto added = out.add(spelling, id);
     if (added == token_table::added::id_taken
         || added == token_table::added::spelling_taken)
@@ -76,6 +85,19 @@ std::vector<std::string_view> spellings_of(const token_table& vocabulary,
     if (!token.text.empty())
       out[static_cast<std::size_t>(token.id)] = token.text;
   return out;
+}
+
+void refuse_sentencepiece(const fs::path& from) {
+  const auto file = fs::is_directory(from) ? from / "tokenizer.model" : from;
+  if (file.extension() != ".model" || !fs::exists(file)
+      || fs::exists(file.parent_path() / "tokenizer.json"))
+    return;
+  throw protocols::failure{
+    protocols::errc::tokenizer_unsupported,
+    file.string()
+      + ": SentencePiece's format; supported is tokenizer.json. To convert: "
+        "transformers.AutoTokenizer.from_pretrained(FOLDER).save_pretrained("
+        "FOLDER)"};
 }
 
 using model_symbols = byte_pair_model::symbols;
@@ -143,6 +165,7 @@ tokenizer::tokenizer(std::shared_ptr<const content> made)
   : content_(std::move(made)) {}
 
 tokenizer tokenizer::load(const fs::path& file_or_folder) {
+  refuse_sentencepiece(file_or_folder);
   const auto file = fs::is_directory(file_or_folder)
                       ? file_or_folder / "tokenizer.json"
                       : file_or_folder;

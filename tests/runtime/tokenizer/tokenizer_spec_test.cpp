@@ -158,6 +158,9 @@ TEST_CASE("malformed files are named with the place") {
     {"/decoder", "[]", "decoder.type is missing"},
     {"/model/ignore_merges", "1",
      "model.ignore_merges is 1, not true or false"},
+    {"/model/vocab/he", "9999999",
+     "model.vocab gives id 9999999 to he, but with so few tokens ids end at "
+     "66592"},
     {"/added_tokens/0/id", "300000000",
      "added_tokens[0].id is 300000000, not a token id"},
     {"/added_tokens/0/content", R"("he")",
@@ -180,6 +183,18 @@ TEST_CASE("malformed files are named with the place") {
         })
         == "tokenizer_unreadable: /no/tokenizer.json: no such file, or not "
            "readable");
+}
+
+TEST_CASE("SentencePiece's own file is refused with the way out") {
+  const temporary_folder folder;
+  write_file(folder / "tokenizer.model", "");
+  CHECK(failure_of(
+          [&] { troupe::runtime::tokenizer::tokenizer::load(folder.path()); })
+        == "tokenizer_unsupported: " + (folder / "tokenizer.model").string()
+             + ": SentencePiece's format; supported is tokenizer.json. To "
+               "convert: transformers.AutoTokenizer.from_pretrained(FOLDER)"
+               ".save_pretrained(FOLDER)");
+  load(folder, small_tokenizer()); // which is taken where both are
 }
 
 TEST_CASE("a special token that the vocabulary lacks is named") {

@@ -132,6 +132,64 @@ TEST_CASE("a prefix space goes before each piece that lacks one") {
   CHECK(encode_with(content, "hello<s>hello hello") == ids{260, 261, 260, 260});
 }
 
+TEST_CASE("spans are bytes of the text, in whole characters") {
+  const temporary_folder folder;
+  auto content = small_tokenizer();
+  const auto spans = [&](const std::string& text) {
+    return load(folder, content).encode_with_spans(text).spans;
+  };
+  using list = std::vector<text_span>;
+  CHECK(spans("hello hello<tool>") == list{{0, 5}, {5, 11}, {11, 17}});
+  CHECK(spans("a\u00e9") == list{{0, 1}, {1, 3}, {1, 3}});
+  CHECK(spans("").empty());
+  content["post_processor"] = {
+    {"type", "ByteLevel"}, {"trim_offsets", true}, {"add_prefix_space", false}};
+  CHECK(spans("hello hello ") == list{{0, 5}, {6, 11}, {12, 12}});
+  // As tokenizers 0.23 does: what is composed has its first character's place;
+  // a byte that is left out moves what follows it.
+  rename_token(content, "z", "zz");
+  CHECK(spans("azb") == list{{0, 1}, {1, 2}});
+  content["normalizer"] = {{"type", "NFC"}};
+  CHECK(spans("ae\u0301b") == list{{0, 1}, {1, 2}, {1, 2}, {4, 5}});
+}
+
+TEST_CASE("characters without token become the tokens of their bytes") {
+  auto content = small_tokenizer();
+  content["pre_tokenizer"] = nullptr;
+  content["added_tokens"] = nlohmann::json::array();
+  auto& model = content["model"];
+  for (int byte = 0; byte < 256; ++byte)
+    model["vocab"][nlohmann::json::string_t{"<0x"}
+                   + "0123456789ABCDEF"[byte / 16]
+                   + "0123456789ABCDEF"[byte % 16] + ">"] = 261 + byte;
+  CHECK(encode_with(content, "he\u6771o") == ids{256, 'o'});
+  model["byte_fallback"] = true;
+  CHECK(encode_with(content, "he\u6771o")
+        == ids{256, 261 + 0xe6, 261 + 0x9d, 261 + 0xb1, 'o'});
+  // A byte token missing: the unknown one, or nothing.
+  rename_token(content, "<0xE6>", "<>");
+  CHECK(encode_with(content, "he\u6771o") == ids{256, 'o'});
+  model["unk_token"] = "hello";
+  CHECK(encode_with(content, "he\u6771\u6771o") == ids{256, 259, 259, 'o'});
+}
+
+TEST_CASE("words of characters are cut only where no merge joins") {
+  auto content = small_tokenizer();
+  content["pre_tokenizer"] = nullptr;
+  auto& model = content["model"];
+  model["unk_token"] = "z";
+  rename_token(content, "\u0120hello", "\u2581hello");
+  rename_token(content, "\u00e8", "\u2581");
+  model["merges"].erase(4);
+  model["merges"].push_back(nlohmann::json::array({"\u2581", "hello"}));
+  CHECK(encode_with(content, "hello\u2581hello") == ids{259, 260});
+  // Now "hello" and the mark are joined before the mark and "hello".
+  rename_token(content, "\u00e9", "hello\u2581");
+  model["merges"].insert(model["merges"].begin() + 4,
+                         nlohmann::json::array({"hello", "\u2581"}));
+  CHECK(encode_with(content, "hello\u2581hello") == ids{0xe9, 259});
+}
+
 TEST_CASE("broken UTF-8 counts as U+FFFD") {
   CHECK(encode_with(small_tokenizer(), "a\xff\xe2\x82z")
         == encode_with(small_tokenizer(), "a\ufffd\ufffdz"));
