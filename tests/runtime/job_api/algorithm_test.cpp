@@ -5,7 +5,8 @@
 #include "runtime/job_api/loops.hpp"
 #include "runtime/job_api/update_metrics.hpp"
 #include "tests/runtime/job_api/fake_job.hpp"
-#include "tests/support/failure_of.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include "tests/support/doctest.hpp"
 
@@ -86,6 +87,8 @@ TEST_CASE("groups without spread are replaced by further prompts") {
   CHECK(values.at("reward/resampled_groups") == 1);
   CHECK(values.at("reward/zero_spread_fraction") == doctest::Approx(1.0 / 3));
   CHECK(values.at("rollout/tokens") == 6);
+  // A resumed run goes on behind the prompts that were taken in place.
+  CHECK(nlohmann::json::parse(j.states.at(0)).at("position") == 3);
   CHECK(j.said.empty());
 }
 
