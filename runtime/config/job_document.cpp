@@ -98,9 +98,23 @@ void job_document::walk(const YAML::Node& block, const std::string& path) {
       blocks_[key] = place;
       walk(item.second, key);
     } else {
+      check_tags(item.second, key);
       values_[key] = {item.second, place, value_source::file};
     }
   }
+}
+
+void job_document::check_tags(const YAML::Node& value,
+                              const std::string& key) const {
+  // "?" and "!" are what plain and quoted values have; others would be lost.
+  if (const auto& tag = value.Tag(); tag.size() > 1)
+    throw failure{errc::config_wrong_type,
+                  line_of(file_, value.Mark()) + ": " + key
+                    + " has the YAML tag \"" + tag
+                    + "\"; tags are not allowed, write the value alone"};
+  if (value.IsSequence())
+    for (const auto& entry : value)
+      check_tags(entry, key);
 }
 
 void job_document::override_with(const std::string& text) {
@@ -120,12 +134,19 @@ void job_document::override_with(const std::string& text) {
                     + "; keep one of the two"};
   const auto* row = find_key(key);
   if (row == nullptr && !is_block(key)) {
-    const auto dot = key.rfind('.');
-    const auto block = dot == std::string::npos ? "" : key.substr(0, dot);
-    if (is_block(block))
-      throw_unknown(place, block, key.substr(dot + 1));
-    throw_unknown(
-      place, "", dot == std::string::npos ? key : key.substr(0, key.find('.')));
+    std::size_t begin = 0; // of the first word that is not known
+    for (auto dot = key.find('.');
+         dot != std::string::npos && is_block(key.substr(0, dot));
+         dot = key.find('.', begin))
+      begin = dot + 1;
+    if (const auto end = key.find('.', begin);
+        end != std::string::npos && find_key(key.substr(0, end)))
+      throw failure{errc::config_unknown_key,
+                    place + ": " + key.substr(0, end)
+                      + " has no keys below it; write " + key.substr(0, end)
+                      + "=value"};
+    throw_unknown(place, begin == 0 ? "" : key.substr(0, begin - 1),
+                  key.substr(begin, key.find('.', begin) - begin));
   }
   if (value == "null") {
     std::erase_if(values_, [&key](const auto& entry) {

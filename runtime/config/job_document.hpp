@@ -46,6 +46,7 @@ public:
 
 private:
   void walk(const YAML::Node& block, const std::string& path);
+  void check_tags(const YAML::Node& value, const std::string& key) const;
   void override_with(const std::string& text);
 
   std::string file_;

@@ -6,6 +6,7 @@
 #include "runtime/config/job_document.hpp"
 #include "runtime/config/key_table.hpp"
 #include "runtime/config/read_value.hpp"
+#include "runtime/tokenizer/utf8.hpp"
 
 #include <cerrno>
 #include <fstream>
@@ -20,6 +21,23 @@ using protocols::failure;
 namespace fs = std::filesystem;
 
 namespace {
+
+/// A device that never ends is no job file.
+constexpr std::size_t max_job_bytes = std::size_t{16} << 20;
+
+/// Names the first line that is no UTF-8.
+void check_utf8(std::string_view text, const std::string& place) {
+  if (tokenizer::is_utf8(text))
+    return;
+  std::size_t line = 1;
+  for (std::size_t end = 0; (end = text.find('\n')) != std::string_view::npos
+                            && tokenizer::is_utf8(text.substr(0, end));
+       text.remove_prefix(end + 1))
+    ++line;
+  throw failure{errc::config_unreadable,
+                place + ':' + std::to_string(line)
+                  + ": no UTF-8; save the file as UTF-8 text"};
+}
 
 /// Makes the row's path, or each of its list, absolute.
 void make_absolute(const key_row& row, const fs::path& start, job_config& job) {
@@ -52,7 +70,12 @@ job_config fill_in(const job_document& document, const fs::path& file) {
     job.model.fresh.emplace();
   if (document.has_block("data.eval"))
     job.data.eval.emplace();
-  const auto here = fs::current_path();
+  std::error_code error;
+  const auto here = fs::current_path(error);
+  if (error)
+    throw failure{errc::config_unreadable,
+                  "the current folder cannot be read: " + error.message()
+                    + "; change into one that exists"};
   const auto folder = fs::absolute(file).parent_path();
   for (const auto& row : key_table()) {
     if (const auto* value = document.find(row.path)) {
@@ -75,21 +98,38 @@ job_config fill_in(const job_document& document, const fs::path& file) {
 
 job_config read_job(const fs::path& file,
                     std::span<const std::string> overrides) {
-  if (fs::is_directory(file))
+  std::error_code error;
+  if (fs::is_directory(file, error))
     throw failure{errc::config_unreadable,
                   file.string() + ": is a folder; name a job file"};
   std::ifstream in{file, std::ios::binary};
-  if (!in)
+  std::string text;
+  if (in) {
+    text.resize(max_job_bytes + 1);
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(in.gcount()));
+  }
+  if (!in.eof() && text.size() <= max_job_bytes)
     throw failure{errc::config_unreadable,
                   file.string() + ": cannot be read: "
                     + std::generic_category().message(errno)
                     + "; name a job file"};
-  const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  if (text.size() > max_job_bytes)
+    throw failure{errc::config_unreadable,
+                  file.string() + ": has more than "
+                    + std::to_string(max_job_bytes >> 20)
+                    + " MiB, too much for a job file"};
   return read_job_text(text, file, overrides);
 }
 
 job_config read_job_text(std::string_view text, const fs::path& file,
                          std::span<const std::string> overrides) {
+  check_utf8(text, file.string());
+  for (const auto& one : overrides)
+    if (!tokenizer::is_utf8(one))
+      throw failure{errc::config_unreadable,
+                    "command line: " + tokenizer::to_valid_utf8(one)
+                      + ": no UTF-8"};
   const job_document document{text, file, overrides};
   auto job = fill_in(document, file);
   check_job(job, document);

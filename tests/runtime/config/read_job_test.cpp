@@ -492,4 +492,52 @@ TEST_CASE("a file on disk reads like its text") {
   fs::remove(file);
 }
 
+TEST_CASE("what YAML would let pass is refused with its place") {
+  const auto with = [](const std::string& seed) { return grpo_job + seed; };
+  const std::vector<bad_job> jobs{
+    {"tag",
+     with("eval: {every_steps: !!python/object:os.system 3}\n"),
+     {},
+     errc::config_wrong_type,
+     {"job.yaml:", "eval.every_steps has the YAML tag", "os.system",
+      "tags are not allowed"}},
+    {"tag in a list",
+     with("eval: {sampling: {stop_token_ids: [1, !x 2]}}\n"),
+     {},
+     errc::config_wrong_type,
+     {"stop_token_ids has the YAML tag \"!x\""}},
+    {"no UTF-8",
+     "# fine\n# \xff\n" + std::string{grpo_job},
+     {},
+     errc::config_unreadable,
+     {"job.yaml:2: no UTF-8"}},
+    {"override that is no UTF-8",
+     grpo_job,
+     {"run.directory=\xff"},
+     errc::config_unreadable,
+     {"command line: run.directory=", "no UTF-8"}},
+    {"key below a value",
+     grpo_job,
+     {"train.steps.x=1"},
+     errc::config_unknown_key,
+     {"train.steps has no keys below it"}},
+    {"empty word",
+     grpo_job,
+     {"run..seed=1"},
+     errc::config_unknown_key,
+     {"unknown key \"\" in run"}}};
+  for (const auto& job : jobs)
+    check(job);
+}
+
+TEST_CASE("a device is read up to a limit, not for ever") {
+  expect_failure(errc::config_unreadable,
+                 {"/dev/zero: has more than 16 MiB, too much for a job file"},
+                 [] { read_job("/dev/zero", {}); });
+  expect_failure(errc::config_unreadable, {"cannot be read", "name a job file"},
+                 [] { read_job(std::string(5000, 'a'), {}); });
+  expect_failure(errc::config_unreadable, {"/proc/self/mem: cannot be read"},
+                 [] { read_job("/proc/self/mem", {}); });
+}
+
 TEST_SUITE_END();
