@@ -26,6 +26,15 @@ struct bad_row {
   std::string reason;
 };
 
+/// Without the parser's own names, and its line: a row is one.
+std::string reason_of(const json::exception& error) {
+  const std::string text = error.what();
+  for (const auto* start : {"column ", "] "})
+    if (const auto at = text.find(start); at != std::string::npos)
+      return text.substr(*start == ']' ? at + 2 : at);
+  return text;
+}
+
 std::string text_of(const json& row, const std::string& field) {
   const auto found = row.find(field);
   if (found == row.end())
@@ -45,14 +54,15 @@ prompt_row parse_row(const std::string& text,
   try {
     row = json::parse(text); // refuses ill-formed UTF-8, too
   } catch (const json::exception& error) {
-    throw bad_row{std::string{"no JSON: "} + error.what()};
+    throw bad_row{"no JSON: " + reason_of(error)};
   }
   if (!row.is_object())
     throw bad_row{std::string{"the line is "} + row.type_name()
                   + "; allowed: an object"};
   prompt_row out;
   out.prompt = text_of(row, source.prompt_field);
-  out.answer = text_of(row, source.answer_field);
+  if (!source.answer_field.empty())
+    out.answer = text_of(row, source.answer_field);
   if (out.prompt.empty())
     throw bad_row{"field \"" + source.prompt_field
                   + "\" is empty; allowed: text of at least one character"};
@@ -80,9 +90,16 @@ prompt_rows read_prompt_rows(const config::data_source_block& source,
                    source.file + ": cannot be read: " + why
                      + "; data.*.file names a JSONL file"};
   };
-  if (std::filesystem::is_directory(source.file))
-    throw unreadable("it is a folder");
-  std::ifstream in{source.file, std::ios::binary};
+  std::ifstream in;
+  std::error_code error;
+  const auto status = std::filesystem::status(source.file, error);
+  if (std::filesystem::exists(status)
+      && !std::filesystem::is_regular_file(status))
+    // A pipe may never be written to, a device never ends.
+    throw unreadable(std::filesystem::is_directory(status)
+                       ? "it is a folder"
+                       : "it is a pipe or a device, no file");
+  in.open(source.file, std::ios::binary);
   if (!in)
     throw unreadable(std::generic_category().message(errno));
   prompt_rows out;
@@ -107,14 +124,16 @@ prompt_rows read_prompt_rows(const config::data_source_block& source,
   if (in.bad())
     throw unreadable(std::generic_category().message(errno));
   if (out.rows.empty())
-    throw failure{errc::data_empty,
-                  join_lines(source.file + ": no row is left: 0 kept, "
-                               + std::to_string(out.num_dropped)
-                               + " dropped; allowed: at least one row with "
-                                 "the fields \""
-                               + source.prompt_field + "\" and \""
-                               + source.answer_field + '"',
-                             out.first_dropped)};
+    throw failure{
+      errc::data_empty,
+      join_lines(source.file + ": no row is left: 0 kept, "
+                   + std::to_string(out.num_dropped)
+                   + " dropped; allowed: at least one row with "
+                   + (source.answer_field.empty()
+                        ? "the field \"" + source.prompt_field + '"'
+                        : "the fields \"" + source.prompt_field + "\" and \""
+                            + source.answer_field + '"'),
+                 out.first_dropped)};
   return out;
 }
 

@@ -30,9 +30,10 @@ struct prompt_rows {
 };
 
 /// Reads source.file. A number as a field counts as its text.
-/// `on_bad_row`: "stop" throws at the first bad row, "skip" counts it.
-/// Errors: data_unreadable (path and errno), data_bad_row (file, line, field,
-/// reason), data_empty (zero rows kept, with the first reasons).
+/// An empty source.answer_field: nobody needs answers. `on_bad_row`: "stop"
+/// throws at the first bad row, "skip" counts it. Errors: data_unreadable (path
+/// and errno), data_bad_row (file, line, field, reason), data_empty (zero rows
+/// kept, with the first reasons).
 prompt_rows read_prompt_rows(const config::data_source_block& source,
                              const std::string& on_bad_row);
 

@@ -19,6 +19,9 @@ using protocols::failure;
 
 namespace {
 
+/// Of any model known; RoPE makes tables of this width before weights are seen.
+constexpr std::int64_t max_head_width = 65536;
+
 constexpr const char* family = "the Llama family (model_type \"llama\", "
                                "architectures [\"LlamaForCausalLM\"])";
 
@@ -80,8 +83,10 @@ public:
     if (value.is_null())
       return absent;
     if (!value.is_number() || !(value.get<double>() > 0)
-        || !std::isfinite(value.get<double>()))
-      refuse(errc::model_unreadable, key, "a number above 0 is needed");
+        || !(static_cast<float>(value.get<double>()) > 0)
+        || !std::isfinite(static_cast<float>(value.get<double>())))
+      refuse(errc::model_unreadable, key,
+             "a number above 0 that 32 bits hold is needed");
     return value.get<double>();
   }
 
@@ -207,6 +212,10 @@ void read_sizes(const config_file& file, decoder_config& out) {
     file.refuse(errc::model_unreadable, "head_dim",
                 "RoPE needs an even width, not "
                   + std::to_string(out.head_width));
+  if (out.head_width > max_head_width)
+    file.refuse(errc::model_unreadable, "head_dim",
+                "an even width up to " + std::to_string(max_head_width)
+                  + " is allowed");
 }
 
 } // namespace

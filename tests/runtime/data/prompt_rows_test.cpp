@@ -4,6 +4,8 @@
 #include "tests/support/expect_failure.hpp"
 #include "tests/support/temporary_folder.hpp"
 
+#include <sys/stat.h>
+
 #include "tests/support/doctest.hpp"
 
 using namespace troupe::runtime::data;
@@ -57,6 +59,30 @@ TEST_CASE("the fields' names come from the job") {
   CHECK(rows.rows.at(0).answer == "b");
 }
 
+TEST_CASE("rows need no answer where nobody asks for one") {
+  const temporary_folder folder;
+  const auto file = folder.write("r.jsonl", R"({"prompt": "a"})");
+
+  const auto rows = read_prompt_rows({file, "prompt", ""}, "stop");
+
+  CHECK(rows.rows.at(0).prompt == "a");
+  CHECK(rows.rows.at(0).answer.empty());
+  expect_failure(errc::data_empty, {"with the field \"prompt\""}, [&] {
+    read_prompt_rows({folder.write("e.jsonl", ""), "prompt", ""}, "stop");
+  });
+}
+
+TEST_CASE("what never ends, or may never begin, is no data file") {
+  const temporary_folder folder;
+  const auto pipe = (folder / "pipe").string();
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+
+  for (const auto& file : {pipe, std::string{"/dev/zero"}})
+    expect_failure(errc::data_unreadable,
+                   {file + ": cannot be read: it is a pipe or a device"},
+                   [&] { read(file, "stop"); });
+}
+
 TEST_CASE("a bad row stops with file, line, field and reason") {
   struct bad {
     const char* label;
@@ -64,7 +90,8 @@ TEST_CASE("a bad row stops with file, line, field and reason") {
     std::string reason;
   };
   const std::vector<bad> table{
-    {"no JSON", "{\"prompt\": ", "no JSON"},
+    {"no JSON", "{\"prompt\": ", ":2: no JSON: column 12: syntax error"},
+    {"number", R"({"prompt": 1e999})", "no JSON: number overflow"},
     {"no object", "[1]", "the line is array"},
     {"no prompt", R"({"answer": "2"})", "field \"prompt\" is missing"},
     {"no answer", R"({"prompt": "2"})", "field \"answer\" is missing"},

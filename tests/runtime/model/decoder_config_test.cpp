@@ -156,9 +156,16 @@ TEST_CASE("what is not of the family is refused with file, key and value") {
     {{{"head_dim", 33}},
      "model_unreadable: " + file
        + ": head_dim is 33; RoPE needs an even width, not 33"},
+    {{{"head_dim", 1000000000}},
+     "model_unreadable: " + file
+       + ": head_dim is 1000000000; an even width up to 65536 is allowed"},
+    {{{"rms_norm_eps", 1e300}},
+     "model_unreadable: " + file
+       + ": rms_norm_eps is 1e+300; a number above 0 that 32 bits hold is "
+         "needed"},
     {{{"rms_norm_eps", 0}},
      "model_unreadable: " + file
-       + ": rms_norm_eps is 0; a number above 0 is needed"},
+       + ": rms_norm_eps is 0; a number above 0 that 32 bits hold is needed"},
     {{{"eos_token_id", 49152}},
      "model_unreadable: " + file
        + ": eos_token_id is 49152; ids from 0 to 49151 are allowed"},
