@@ -13,7 +13,6 @@ and returns a number for each completion.
 """
 import importlib.util
 import json
-import math
 import numbers
 import os
 import socket
@@ -22,6 +21,8 @@ import sys
 import traceback
 
 FRAME_FD = 3
+MAX_REWARD = 3.4028234663852886e38  # of a float
+MAX_TEXT = 8000  # characters of an error
 
 
 def load(spec):
@@ -41,27 +42,45 @@ def load(spec):
     return function
 
 
+def explain(error):
+    """The traceback without our own frames, as text that JSON can carry."""
+    at = error.__traceback__
+    while at and at.tb_frame.f_code.co_filename.startswith(
+            (__file__, "<frozen importlib")):
+        at = at.tb_next
+    lines = traceback.format_exception(type(error), error, at, limit=-20)
+    text = "".join(lines).encode("utf-8", "backslashreplace").decode()
+    if len(text) > MAX_TEXT:
+        text = text[:MAX_TEXT // 2] + "\n...\n" + text[-MAX_TEXT // 2:]
+    return text
+
+
 def grade_one(value):
     if hasattr(value, "item"):  # numpy and torch scalars
         value = value.item()
     if not isinstance(value, numbers.Real):  # bool is one
         return {"error": f"not a number: {value!r:.200}"}
-    value = float(value)
-    if not math.isfinite(value):
-        return {"error": f"not a finite number: {value}"}
-    return {"reward": value}
+    if not -MAX_REWARD <= value <= MAX_REWARD:
+        return {"error": f"not a finite number of 32 bits: {value!r:.200}"}
+    return {"reward": float(value)}
 
 
 def call(function, completions, columns):
     count = len(completions)
     try:
-        values = list(function(completions, **columns))
+        values = function(completions, **columns)
+        if (isinstance(values, (str, bytes, dict, set, frozenset))
+                or not hasattr(values, "__iter__")):
+            return [{"error": f"returned {type(values).__name__} "
+                     f"{values!r:.200}; allowed: a list with a number for "
+                     f"each of the {count} completions"}] * count
+        values = list(values)
         if len(values) != count:
             return [{"error": f"{len(values)} rewards for {count} completions"}
                     ] * count
         return [grade_one(value) for value in values]
-    except BaseException:  # SystemExit, too: the call is lost, we are not
-        return [{"error": traceback.format_exc(limit=-20)}] * count
+    except BaseException as e:  # SystemExit, too: the call is lost, we are not
+        return [{"error": explain(e)}] * count
 
 
 def read_exactly(stream, size):
@@ -87,8 +106,8 @@ def main():
     try:
         for spec in sys.argv[1:]:
             functions[spec] = load(spec)
-    except BaseException:
-        send(stream, {"failed": traceback.format_exc(limit=-20)})
+    except BaseException as e:
+        send(stream, {"failed": explain(e)})
         return
     send(stream, {"ready": True})
     while True:

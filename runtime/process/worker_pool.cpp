@@ -32,6 +32,7 @@ using outcome = worker_connection::outcome;
 
 constexpr auto spawn_deadline = milliseconds{5'000};
 
+using ready_callback = std::function<void(std::optional<failure>)>;
 using grade_callback = std::function<void(std::vector<grade_result>)>;
 
 struct grade_call {
@@ -79,10 +80,11 @@ struct worker_pool::impl {
 
   mutable std::mutex mutex;
   std::condition_variable changed;
-  bool stopping = false;            // guarded
-  std::deque<grade_call> calls;     // guarded
-  std::vector<worker_state> states; // guarded
-  std::string start_failure;        // guarded; of the last one
+  bool stopping = false;               // guarded
+  std::deque<grade_call> calls;        // guarded
+  std::vector<worker_state> states;    // guarded
+  std::string start_failure;           // guarded; of the last one
+  std::vector<ready_callback> waiting; // guarded; for every worker's start
   std::atomic<int> num_replacements = 0;
   std::vector<std::thread> threads;
 
@@ -91,9 +93,31 @@ struct worker_pool::impl {
   }
 
   void set_state(std::size_t index, worker_state state) {
-    std::lock_guard guard{mutex};
-    states[index] = state;
-    changed.notify_all();
+    {
+      std::lock_guard guard{mutex};
+      states[index] = state;
+      changed.notify_all();
+    }
+    tell_ready();
+  }
+
+  std::ptrdiff_t count(worker_state state) const { // mutex is held
+    return std::count(states.begin(), states.end(), state);
+  }
+
+  void tell_ready() {
+    std::vector<ready_callback> told;
+    std::optional<failure> why;
+    {
+      std::lock_guard guard{mutex};
+      if (count(worker_state::failed) > 0)
+        why.emplace(errc::reward_failed, start_failure);
+      else if (count(worker_state::starting) > 0)
+        return;
+      told.swap(waiting);
+    }
+    for (const auto& done : told)
+      done(why);
   }
 
   bool have_all_failed() const { // mutex is held
@@ -155,10 +179,13 @@ struct worker_pool::impl {
   }
 
   void fail(std::size_t index, const std::string& why) {
-    std::lock_guard guard{mutex};
-    start_failure = "worker '" + name_of(index) + "': " + why;
-    states[index] = worker_state::failed;
-    changed.notify_all();
+    {
+      std::lock_guard guard{mutex};
+      start_failure = "worker '" + name_of(index) + "': " + why;
+      states[index] = worker_state::failed;
+      changed.notify_all();
+    }
+    tell_ready();
   }
 
   /// False when the worker is given up, or the pool stops.
@@ -297,16 +324,17 @@ worker_pool::~worker_pool() {
   [[maybe_unused]] auto n = ::write(impl_->stop_fd.get(), &one, sizeof(one));
   for (auto& thread : impl_->threads)
     thread.join();
+  const failure stopped{errc::shutting_down,
+                        "the reward pool was stopped with the job"};
+  for (const auto& done : impl_->waiting)
+    done(stopped);
   for (auto& call : left)
-    call.done(all_failed(call.request, errc::shutting_down,
-                         "the reward pool was stopped with the job"));
+    call.done(all_failed(call.request, stopped.code(), stopped.what()));
 }
 
 void worker_pool::wait_until_ready(milliseconds deadline) {
   std::unique_lock lock{impl_->mutex};
-  auto is = [this](worker_state s) {
-    return std::count(impl_->states.begin(), impl_->states.end(), s);
-  };
+  auto is = [this](worker_state s) { return impl_->count(s); };
   bool in_time = impl_->changed.wait_for(lock, deadline, [&] {
     return is(worker_state::starting) == 0 || is(worker_state::failed) > 0;
   });
@@ -317,6 +345,14 @@ void worker_pool::wait_until_ready(milliseconds deadline) {
                   std::to_string(is(worker_state::starting))
                     + " reward workers were not ready within "
                     + std::to_string(deadline.count()) + " ms"};
+}
+
+void worker_pool::when_ready(std::function<void(std::optional<failure>)> done) {
+  {
+    std::lock_guard guard{impl_->mutex};
+    impl_->waiting.push_back(std::move(done));
+  }
+  impl_->tell_ready();
 }
 
 void worker_pool::grade(grade_request request, milliseconds timeout,

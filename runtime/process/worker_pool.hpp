@@ -70,6 +70,11 @@ public:
   /// reward_failed with the traceback, deadline_exceeded.
   void wait_until_ready(std::chrono::milliseconds deadline);
 
+  /// Calls `done` once, on a thread of the pool or the caller's: with nothing
+  /// when every worker has imported its functions, else with what
+  /// wait_until_ready() throws, or shutting_down.
+  void when_ready(std::function<void(std::optional<protocols::failure>)> done);
+
   /// Grades the completions in one call of the function. `done` is called once,
   /// on a thread of the pool, with one result a completion. The timeout runs
   /// from the moment when a worker takes the call up. Errors: invalid_request

@@ -38,6 +38,18 @@ def too_few(completions, **_):
 def raises(completions, **_):
     raise ValueError("what the user did")
 
+def returns_dict(completions, **_):
+    return {c: 1 for c in completions}
+
+def returns_none(completions, **_):
+    pass
+
+def returns_huge(completions, **_):
+    return [1e300] * len(completions)
+
+def raises_odd_text(completions, **_):
+    raise ValueError("\udcff" + 100000 * "x")
+
 def leaves(completions, **_):
     sys.exit(3)
 
@@ -171,7 +183,7 @@ TEST_SUITE("runtime.process.worker_pool") {
 
     REQUIRE(results.size() == 5);
     CHECK(results[0].reward == 1.5);
-    CHECK(results[1].error == "not a finite number: nan");
+    CHECK(results[1].error == "not a finite number of 32 bits: nan");
     CHECK(results[2].error == "not a number: None");
     CHECK(results[3].error == "not a number: 'text'");
     CHECK(results[4].reward == 1.0);
@@ -248,10 +260,45 @@ TEST_SUITE("runtime.process.worker_pool") {
       FAIL("no error");
     } catch (const protocols::failure& e) {
       CHECK(e.code() == errc::reward_failed);
-      CHECK(contains(e.what(), "worker 'worker/0': Traceback"));
+      CHECK(contains(e.what(), "worker 'worker/0': AttributeError"));
       CHECK(contains(e.what(), "rewards.py has no function 'absent'"));
     }
     CHECK(contains(f.grade("absent", {"a"})[0].error, "no function 'absent'"));
+  }
+
+  TEST_CASE("when_ready tells once, before the first call") {
+    auto ask = [](pool_fixture& f) {
+      std::promise<std::string> told;
+      auto answer = told.get_future();
+      f.pool->when_ready([&](const std::optional<protocols::failure>& why) {
+        told.set_value(why ? why->what() : "ready");
+      });
+      REQUIRE(answer.wait_for(30s) == std::future_status::ready);
+      return answer.get();
+    };
+    pool_fixture good{{"length"}}, bad{{"absent"}};
+
+    CHECK(ask(good) == "ready");
+    CHECK(ask(good) == "ready");
+    CHECK(contains(ask(bad), "has no function 'absent'"));
+  }
+
+  TEST_CASE("what a function returns is said when it is no list of numbers") {
+    pool_fixture f{
+      {"returns_dict", "returns_none", "returns_huge", "raises_odd_text"}};
+
+    CHECK(contains(f.grade("returns_dict", {"a"})[0].error,
+                   "returned dict {'a': 1}; allowed: a list with a number for "
+                   "each of the 1 completions"));
+    CHECK(contains(f.grade("returns_none", {"a"})[0].error,
+                   "returned NoneType None"));
+    CHECK(f.grade("returns_huge", {"a"})[0].error
+          == "not a finite number of 32 bits: 1e+300");
+    auto odd = f.grade("raises_odd_text", {"a"})[0].error;
+    CHECK(contains(odd, "ValueError: \\udcff"));
+    CHECK(odd.size() < 9000);
+    CHECK(odd.find("/dev/fd/") == std::string::npos);
+    CHECK(f.pool->num_replacements() == 0);
   }
 
   TEST_CASE("what a pool cannot grade is refused by name") {
