@@ -57,6 +57,13 @@ void post_processor::add_after(std::vector<std::int32_t>& ids) const {
       ids.insert(ids.end(), found->after.begin(), found->after.end());
 }
 
+std::vector<std::int32_t> post_processor::added_ids() const {
+  std::vector<std::int32_t> out;
+  add_before(out);
+  add_after(out);
+  return out;
+}
+
 void post_processor::trim(std::string_view text,
                           std::vector<traced_token>& tokens) const {
   bool follows_template = false;

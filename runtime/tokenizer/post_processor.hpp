@@ -35,6 +35,9 @@ public:
   void add_before(std::vector<std::int32_t>& ids) const;
   void add_after(std::vector<std::int32_t>& ids) const;
 
+  /// Returns all ids that the steps add.
+  [[nodiscard]] std::vector<std::int32_t> added_ids() const;
+
   /// Trims the spans of tokens of the well-formed `text`.
   void trim(std::string_view text, std::vector<traced_token>& tokens) const;
 

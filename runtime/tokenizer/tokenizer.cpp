@@ -9,8 +9,8 @@
 #include "runtime/tokenizer/post_processor.hpp"
 #include "runtime/tokenizer/pre_tokenizer.hpp"
 #include "runtime/tokenizer/utf8.hpp"
+#include "runtime/tokenizer/vocabulary.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace troupe::runtime::tokenizer {
@@ -18,49 +18,6 @@ namespace troupe::runtime::tokenizer {
 namespace fs = std::filesystem;
 
 namespace {
-
-token_table build_vocabulary(const tokenizer_spec& spec) {
-  std::size_t num_bytes = 0;
-  for (const auto& [spelling, id] : spec.bpe.vocab)
-    num_bytes += spelling.size();
-  token_table out{spec.bpe.vocab.size() + spec.added.size(), num_bytes};
-  // Ids index tables: a damaged one must not reserve all memory.
-  const auto end_id =
-    4 * (spec.bpe.vocab.size() + spec.added.size()) + (1U << 16);
-  const auto add = [&](std::string_view spelling, std::int32_t id,
-                       const char* where) {
-    if (static_cast<std::size_t>(id) >= end_id)
-      refuse_file(spec.file, std::string{where} + " gives id "
-                               + std::to_string(id) + " to "
-                               + std::string{spelling}
-                               + ", but with so few tokens ids end at "
-                               + std::to_string(end_id));
-    const auto added = out.add(spelling, id);
-    if (added == token_table::added::id_taken
-        || added == token_table::added::spelling_taken)
-      refuse_file(
-        spec.file,
-        std::string{where} + " gives id " + std::to_string(id) + " to "
-          + std::string{spelling} + ", but "
-          + (added == token_table::added::id_taken
-               ? "that id is of " + std::string{*out.spelling(id)}
-               : "that token has id " + std::to_string(*out.find(spelling))));
-  };
-  for (const auto& [spelling, id] : spec.bpe.vocab)
-    add(spelling, id, "model.vocab");
-  auto next_id = static_cast<std::int32_t>(out.num_tokens());
-  for (const auto& token : spec.added) {
-    if (token.text.empty())
-      continue;
-    if (!out.find(token.text) && token.id != next_id++)
-      refuse_file(spec.file, "added_tokens gives id " + std::to_string(token.id)
-                               + " to " + token.text + ", but it follows "
-                               + std::to_string(next_id - 1)
-                               + " tokens: `tokenizers` would number it so");
-    add(token.text, token.id, "added_tokens");
-  }
-  return out;
-}
 
 /// Returns the added tokens to look for before or after normalisation.
 std::vector<added_token> select(const tokenizer_spec& spec,
@@ -117,6 +74,10 @@ struct tokenizer::content {
       after(spec.post_processor),
       texts(spec.decoder, spellings_of(vocabulary, after_forms), spec.file),
       is_special(static_cast<std::size_t>(vocabulary.end_id())) {
+    for (const auto id : after.added_ids())
+      if (!vocabulary.spelling(id))
+        refuse_file(spec.file, "post_processor adds id " + std::to_string(id)
+                                 + ", which is of no token");
     for (const auto& token : spec.added)
       if (!token.text.empty())
         is_special[static_cast<std::size_t>(token.id)] = token.is_special;
@@ -304,29 +265,6 @@ std::string decode_stream::finish() {
   std::string out;
   tokenizer_.content_->texts.finish(state_, out);
   return out;
-}
-
-void copy_tokenizer_files(const fs::path& from, const fs::path& to_folder) {
-  const auto folder = fs::is_directory(from) ? from : from.parent_path();
-  const auto main_file =
-    fs::is_directory(from) ? from / "tokenizer.json" : from;
-  if (!fs::exists(main_file))
-    refuse_file(main_file, "no such file");
-  const auto copy = [&](const fs::path& file, const std::string& name) {
-    const auto target = to_folder / name;
-    std::error_code error;
-    if (!fs::exists(file) || fs::equivalent(file, target, error))
-      return;
-    fs::copy_file(file, target, fs::copy_options::overwrite_existing, error);
-    if (error)
-      throw protocols::failure{protocols::errc::io_failed,
-                               "cannot copy " + file.string() + " to "
-                                 + target.string() + ": " + error.message()};
-  };
-  copy(main_file, "tokenizer.json");
-  for (const auto* name : {"tokenizer_config.json", "special_tokens_map.json",
-                           "chat_template.jinja"})
-    copy(folder / name, name);
 }
 
 } // namespace troupe::runtime::tokenizer

@@ -81,7 +81,8 @@ TEST_CASE("components that would change ids are refused by name") {
      "decoder.type is \"WordPiece\"; supported are null, ByteLevel, "
      "ByteFallback, Fuse, Replace, Strip, Metaspace, Sequence"},
     {"/decoder",
-     R"({"type":"Sequence","decoders":[{"type":"Fuse"},{"type":"ByteFallback"}]})",
+     R"({"type":"Sequence","decoders":[{"type":"Fuse"},)"
+     R"({"type":"ByteFallback"}]})",
      "decoder is ByteFallback after the tokens are one; supported is "
      "ByteFallback before Fuse"},
   };
@@ -153,6 +154,9 @@ TEST_CASE("malformed files are named with the place") {
      R"({"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<b>"}}],)"
      R"("special_tokens":{}})",
      "post_processor.special_tokens.<b> is missing"},
+    {"/post_processor",
+     R"({"type":"BertProcessing","cls":["<s>",261],"sep":["</s>",999]})",
+     "post_processor adds id 999, which is of no token"},
     {"/decoder", R"({"type":"Strip","content":"a","start":-1,"stop":0})",
      "decoder.start is -1, not a count"},
     {"/decoder", "[]", "decoder.type is missing"},
