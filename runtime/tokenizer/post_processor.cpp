@@ -4,7 +4,6 @@
 #include "runtime/tokenizer/utf8.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace troupe::runtime::tokenizer {
 
@@ -46,8 +45,8 @@ traced_token trace(std::int32_t id, text_span source,
 }
 
 void post_processor::add_before(std::vector<std::int32_t>& ids) const {
-  for (const auto& step : steps_ | std::views::reverse)
-    if (const auto* found = std::get_if<template_step>(&step))
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step)
+    if (const auto* found = std::get_if<template_step>(&*step))
       ids.insert(ids.end(), found->before.begin(), found->before.end());
 }
 

@@ -24,29 +24,20 @@ EMOJI = ["\U0001f642", "\U0001f44d\U0001f3fd", "\u2764\ufe0f",
          "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\U0001f1e9\U0001f1ea"]
 
 
-# Marks and compatibility forms since Unicode 10, which are news to the crate
-# that normalizes for `tokenizers`.
-TOO_NEW = [(0x07fd, 0x07fd), (0x0898, 0x089f), (0x08b5, 0x08b5), (0x08be, 0x08d3),
-           (0x09fe, 0x09fe), (0x0b55, 0x0b55), (0x0c3c, 0x0c3c), (0x0d3b, 0x0d3c),
-           (0x0d81, 0x0d81), (0x0eba, 0x0eba), (0x1734, 0x1734), (0x180f, 0x180f),
-           (0x1abf, 0x1ace), (0x1df6, 0x1dfa), (0xa7f2, 0xa7f4), (0xa82c, 0xa82c),
-           (0x10780, 0x107ba), (0x10d24, 0x10d27), (0x10eab, 0x10eac),
-           (0x10f46, 0x10f50), (0x10f82, 0x10f85), (0x11070, 0x11075),
-           (0x110c2, 0x110c2), (0x111ce, 0x111cf), (0x1133b, 0x1133b),
-           (0x1145e, 0x1145e), (0x11839, 0x1183a), (0x11900, 0x119ff),
-           (0x11a34, 0x11a34), (0x11a47, 0x11a47), (0x11a99, 0x11a99),
-           (0x11d42, 0x11d45), (0x11d97, 0x11d97), (0x16fe4, 0x16ff1),
-           (0x1cf00, 0x1cf46), (0x1e130, 0x1e136), (0x1e2ae, 0x1e2ef),
-           (0x1fbf0, 0x1fbf9)]
+def is_settled(character):
+    """False for marks and compatibility forms since Unicode 3.2: the crate that
+    normalizes for `tokenizers` knows 9 at most."""
+    return (unicodedata.ucd_3_2_0.category(character) != "Cn"
+            or not (unicodedata.category(character).startswith("M")
+                    or unicodedata.decomposition(character)))
 
 
 def assigned():
     """Characters of Unicode 14 or before, which this Python, PCRE2 10.42 and
-    Oniguruma all know, without TOO_NEW and private ones."""
-    skipped = {chr(c) for first, last in TOO_NEW for c in range(first, last + 1)}
+    Oniguruma all know, but private ones."""
     return [c for c in map(chr, range(0x110000))
             if unicodedata.category(c) not in ("Cn", "Cs", "Co")
-            and c not in skipped]
+            and is_settled(c)]
 
 
 def sources():
