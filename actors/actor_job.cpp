@@ -62,6 +62,7 @@ struct actor_job::impl {
   std::int32_t rank_pid = 0;
   std::string last_checkpoint, final_model;
   std::int64_t last_saved_step = -1;
+  bool is_open = false;
 
   /// Asks and waits.
   template <class Reply, class Target, class Request>
@@ -121,6 +122,10 @@ api::job_info actor_job::open() {
   s.checkpoints = caf::actor_cast<checkpoint_index_actor>(reply.checkpoints);
   s.version = reply.version;
   s.rank_pid = reply.rank_pid;
+  if (s.control.config.reward.kind == "python") // a grade of nothing: are the
+    s.call<graded>(s.rewards, "reward pool",    // functions loaded?
+                   protocols::grade{s.head(), {}, "train"}, deadline::grade);
+  s.is_open = true;
   return {reply.num_parameters, reply.version, reply.loop_state,
           s.resumed_step};
 }
@@ -395,6 +400,10 @@ std::optional<failure> actor_job::close(const failure* why) {
     return f;
   }
   return std::nullopt;
+}
+
+bool actor_job::is_open() const {
+  return impl_->is_open;
 }
 
 const std::string& actor_job::last_checkpoint() const {

@@ -76,6 +76,9 @@ public:
   /// null. Returns the teardown's own fault, if there was one.
   std::optional<protocols::failure> close(const protocols::failure* why);
 
+  /// True after open(): the model is loaded, the reward functions, too.
+  [[nodiscard]] bool is_open() const;
+
   /// The newest checkpoint and the final model of this run, "" if none.
   [[nodiscard]] const std::string& last_checkpoint() const;
   [[nodiscard]] const std::string& final_model() const;

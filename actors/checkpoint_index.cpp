@@ -131,11 +131,21 @@ resume_point find_resume_point(const control_context& control) {
   if (sealed.empty())
     throw failure(errc::checkpoint_absent,
                   folder_of(control).string()
-                    + " holds no sealed checkpoint to resume from; start "
-                      "without --resume");
+                    + " holds no sealed checkpoint to resume from; take the "
+                      "run's folder away, or name another run.directory, and "
+                      "start without --resume");
   const auto& newest = sealed.front();
-  files::require_identity(files::verify(newest.path), newest.path,
-                          job_identity(control), model_identity(control));
+  try {
+    files::require_identity(files::verify(newest.path), newest.path,
+                            job_identity(control), model_identity(control));
+  } catch (const failure& why) {
+    if (why.code() != errc::checkpoint_corrupt || sealed.size() < 2)
+      throw;
+    throw failure(errc::checkpoint_corrupt,
+                  std::string{why.what()} + "; to resume from "
+                    + sealed[1].path.filename().string() + " instead, take "
+                    + newest.path.string() + " away");
+  }
   std::ifstream in{newest.path / loop_state_file};
   std::ostringstream text;
   text << in.rdbuf();

@@ -5,6 +5,7 @@
 #include "actors/caf_config.hpp"
 #include "actors/checkpoint_index.hpp"
 #include "actors/coordinator.hpp"
+#include "actors/failure_message.hpp"
 #include "actors/host_agent.hpp"
 #include "actors/print_completions.hpp"
 #include "protocols/failure.hpp"
@@ -13,11 +14,13 @@
 #include "runtime/model/decoder_config.hpp"
 #include "runtime/outputs/run_directory.hpp"
 #include "runtime/outputs/run_summary.hpp"
+#include "runtime/process/launcher.hpp"
 
 #include <caf/io/all.hpp>
 
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <random>
@@ -41,15 +44,25 @@ std::string make_run_id(const std::filesystem::path& directory) {
 }
 
 model_facts facts_of(const runtime::config::job_config& job) {
-  if (job.model.fresh)
-    return {
-      runtime::tokenizer::tokenizer::load(job.model.tokenizer).specials().eos,
-      job.model.fresh->max_positions};
+  if (job.model.fresh) {
+    const auto words = runtime::tokenizer::tokenizer::load(job.model.tokenizer);
+    return {words.specials().eos, words.vocab_size(),
+            job.model.fresh->max_positions};
+  }
   const auto shape = runtime::model::read_decoder_config(job.model.path);
   return {shape.eos_token_ids.empty()
             ? std::nullopt
             : std::optional{shape.eos_token_ids.front()},
-          shape.max_positions};
+          shape.vocab_size, shape.max_positions};
+}
+
+row_use use_of(coordinator_task task) {
+  switch (task) {
+  case coordinator_task::generate: return row_use::generate;
+  case coordinator_task::evaluate: return row_use::evaluate;
+  case coordinator_task::run: break;
+  }
+  return row_use::train;
 }
 
 /// How the process ends.
@@ -60,18 +73,27 @@ struct ending {
   std::vector<std::string> causes, warnings;
 };
 
-/// True for what people can give wrong and what is found before step 0.
-bool is_refusal(errc code) {
+/// What the user gave cannot be used: configuration, data, model, tokenizer,
+/// plug-in, reward function, checkpoint, files, or it is more than fits.
+bool is_of_the_input(errc code) {
   const auto number = static_cast<int>(code);
-  return number < 400 || code == errc::checkpoint_corrupt
-         || code == errc::checkpoint_mismatch
-         || code == errc::checkpoint_absent;
+  return (number > 100 && number < 400) || code == errc::capacity_exceeded
+         || code == errc::invalid_request || code == errc::reward_failed
+         || (number > 700 && number < 800);
 }
 
-ending ending_of(const failure& why) {
+ending ending_of(const failure& why, bool has_begun) {
   ending out;
-  out.status = why.code() == errc::aborted ? "aborted" : "failed";
-  out.code = why.code() == errc::aborted ? 130 : is_refusal(why.code()) ? 2 : 1;
+  if (why.code() == errc::aborted) {
+    out.status = "aborted";
+    out.code = process::exit_aborted;
+  } else if (!has_begun && is_of_the_input(why.code())) {
+    out.status = "refused";
+    out.code = process::exit_refused;
+  } else {
+    out.status = "failed";
+    out.code = process::exit_failed;
+  }
   out.cause = why.chain();
   out.causes = why.causes();
   return out;
@@ -104,19 +126,13 @@ public:
     try {
       how = run();
     } catch (const std::exception& e) {
-      how = ending_of(to_failure_of(e));
+      how = ending_of(to_failure(e), has_begun_);
     }
     finish(how);
     return how.code;
   }
 
 private:
-  static failure to_failure_of(const std::exception& e) {
-    if (const auto* known = dynamic_cast<const failure*>(&e))
-      return *known;
-    return {errc::internal, e.what()};
-  }
-
   process::launcher_events events() {
     process::launcher_events out;
     out.on_exit = [this](const process::process_exited& e) {
@@ -145,10 +161,7 @@ private:
     const auto start = clock::now();
     start_ = start;
     context_.cards->set_process_state("loading");
-    prompt_table prompts{job_, facts_of(job_),
-                         options_.task == coordinator_task::generate
-                           ? answer_use::ignored
-                           : answer_use::graded};
+    prompt_table prompts{job_, facts_of(job_), use_of(options_.task)};
     completion_texts texts;
     process::work_queue files{"files", 64};
     const bool trains = options_.task == coordinator_task::run;
@@ -185,6 +198,9 @@ private:
     }
     ending how =
       drive(system, control, link, coordinator, resume ? resume->step : -1);
+    // The rank ends when the coordinator does: the cause comes before that.
+    if (how.code != 0)
+      report(how);
     {
       const std::lock_guard lock{coordinator_mutex_};
       coordinator_ = nullptr;
@@ -237,6 +253,7 @@ private:
     } catch (const failure& f) {
       why = f;
     }
+    has_begun_ = job.is_open();
     progress.finish();
     summary_.checkpoint = job.last_checkpoint();
     summary_.final_model = job.final_model();
@@ -252,11 +269,15 @@ private:
     std::optional<failure> why;
     try {
       job.open();
+      has_begun_ = true;
       if (options_.task == coordinator_task::generate)
         print_completions(job, control, std::cout);
       else
         summary_.metrics = print_evaluation(job, std::cout);
-      std::cout.flush();
+      if (!std::cout.flush())
+        throw failure(errc::io_failed,
+                      "the result cannot be written to standard output: it is "
+                      "closed or full");
     } catch (const failure& f) {
       why = f;
     }
@@ -267,13 +288,14 @@ private:
                const std::optional<failure>& why) {
     context_.cards->set_process_state("closing");
     if (const auto ended = link.ended())
-      return ending_of(*ended); // the rank is lost or the job aborted
+      return ending_of(*ended,
+                       has_begun_); // the rank is lost or the job aborted
     const auto fault = job.close(why ? &*why : nullptr);
     if (why)
-      return ending_of(*why);
+      return ending_of(*why, has_begun_);
     if (const auto ended = link.ended();
         ended && ended->code() == errc::aborted)
-      return ending_of(*ended);
+      return ending_of(*ended, has_begun_);
     // Success is recorded before the teardown, whose fault is a warning (P3).
     if (fault) {
       how.warnings.push_back("completed, teardown fault: "
@@ -297,9 +319,11 @@ private:
     summary_.wall_seconds =
       std::chrono::duration<double>(clock::now() - start_).count();
     try {
-      outputs::write_summary(options_.run_directory
-                               / std::string{outputs::layout::summary},
-                             summary_);
+      // Of a refused resume, the run before has said more.
+      if (how.code != process::exit_refused || !options_.is_resuming)
+        outputs::write_summary(options_.run_directory
+                                 / std::string{outputs::layout::summary},
+                               summary_);
     } catch (const failure& f) {
       std::cerr << "troupe: warning: " << f.what() << '\n';
     }
@@ -311,8 +335,14 @@ private:
     context_.cards->set_process_state("ended");
     context_.cards->set_end(how.code == 0 ? "done" : how.cause);
     context_.journal->close(how.status);
-    launcher_->report(how.code, how.cause);
+    report(how);
     launcher_.reset(); // sends what is queued
+  }
+
+  /// Tells the launcher, once.
+  void report(const ending& how) {
+    if (!std::exchange(has_reported_, true))
+      launcher_->report(how.code, how.cause);
   }
 
   coordinator_options options_;
@@ -322,6 +352,8 @@ private:
   std::mutex coordinator_mutex_;
   protocols::coordinator_actor coordinator_;
   std::vector<protocols::signalled> early_signals_;
+  bool has_begun_ = false; ///< before that, a failure is a refusal
+  bool has_reported_ = false;
   outputs::run_summary summary_;
   clock::time_point start_ = clock::now();
 };
@@ -329,6 +361,7 @@ private:
 } // namespace
 
 int run_coordinator(const coordinator_options& options) {
+  ::signal(SIGPIPE, SIG_IGN); // a reader that leaves ends no training
   coordinator_process process{
     options, runtime::config::read_job(
                options.run_directory / std::string{outputs::layout::resolved})};

@@ -9,6 +9,8 @@
 #include <caf/string_algorithms.hpp>
 
 #include <cstdint>
+#include <filesystem>
+#include <new>
 
 namespace troupe::actors {
 
@@ -66,6 +68,13 @@ failure to_failure(const caf::error& e, std::string_view asked) {
 failure to_failure(const std::exception& e) {
   if (const auto* known = dynamic_cast<const failure*>(&e))
     return *known;
+  if (dynamic_cast<const std::bad_alloc*>(&e) != nullptr)
+    return {errc::io_failed, "no more memory for this process; see ulimit -v "
+                             "and the memory that troupe run --dry-run names"};
+  if (const auto* file =
+        dynamic_cast<const std::filesystem::filesystem_error*>(&e))
+    return {errc::io_failed,
+            file->path1().string() + ": " + file->code().message()};
   return {errc::internal, e.what()};
 }
 

@@ -4,13 +4,17 @@
 #include "actors/loss_report.hpp"
 #include "actors/memory_plan.hpp"
 #include "protocols/failure.hpp"
+#include "runtime/checkpoint/file_io.hpp"
 #include "runtime/config/check_job.hpp"
 #include "runtime/config/read_job.hpp"
 #include "runtime/outputs/run_directory.hpp"
 #include "runtime/process/launcher.hpp"
+#include "runtime/tokenizer/utf8.hpp"
 
 #include <nlohmann/json.hpp>
 
+#include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -28,6 +32,11 @@ namespace outputs = runtime::outputs;
 /// Writes resolved.yaml and runs the job's processes.
 int launch(const outputs::run_directory& directory, const job_config& job,
            const std::string& task, bool is_resuming) {
+  std::string resolved_before;
+  if (is_resuming)
+    resolved_before =
+      runtime::checkpoint::mapped_file{directory / outputs::layout::resolved}
+        .text();
   directory.write_resolved(runtime::config::write_resolved(job));
   runtime::process::launcher_options options;
   options.coordinator_argv = {
@@ -36,17 +45,24 @@ int launch(const outputs::run_directory& directory, const job_config& job,
   if (is_resuming)
     options.coordinator_argv.emplace_back("resume");
   options.describe = report_loss;
-  return runtime::process::run_launcher(options);
+  const int code = runtime::process::run_launcher(options);
+  if (is_resuming && code == runtime::process::exit_refused)
+    directory.write_resolved(resolved_before);
+  return code;
 }
 
 /// A run directory for a command that leaves nothing behind.
 class scratch_directory {
 public:
   scratch_directory() {
+    const char* folder = std::getenv("TMPDIR");
     std::string pattern =
-      (std::filesystem::temp_directory_path() / "troupe-XXXXXX").string();
+      std::string{folder && *folder ? folder : "/tmp"} + "/troupe-XXXXXX";
     if (!::mkdtemp(pattern.data()))
-      throw failure(errc::io_failed, "no scratch folder " + pattern);
+      throw failure(errc::io_failed,
+                    "cannot make the folder " + pattern + ": "
+                      + std::generic_category().message(errno)
+                      + "; set TMPDIR to a folder that can be written");
     path_ = pattern;
   }
   scratch_directory(const scratch_directory&) = delete;
@@ -65,9 +81,8 @@ private:
 int launch_tool(const nlohmann::json& job_text, const std::string& task,
                 const std::vector<std::string>& overrides,
                 const scratch_directory& scratch) {
-  const auto job = runtime::config::read_job_text(
-    job_text.dump(), std::filesystem::current_path() / "command line",
-    overrides);
+  const auto job =
+    runtime::config::read_job_text(job_text.dump(), "command line", overrides);
   const auto directory = outputs::run_directory::open(
     scratch.path() / "run", outputs::open_mode::fresh);
   return launch(directory, job, task, false);
@@ -83,7 +98,7 @@ std::string write_prompts(const generate_arguments& a,
   if (a.file == "-")
     out << std::cin.rdbuf();
   else
-    out << nlohmann::json{{"prompt", a.prompt}, {"answer", ""}}.dump() << '\n';
+    out << nlohmann::json{{"prompt", a.prompt}}.dump() << '\n';
   return path.string();
 }
 
@@ -104,6 +119,15 @@ int run_job_command(const run_arguments& a) {
 }
 
 int generate_command(const generate_arguments& a) {
+  if (!runtime::tokenizer::is_utf8(a.prompt))
+    throw failure(errc::config_wrong_type,
+                  "troupe generate: --prompt is no UTF-8 text");
+  for (const auto& [flag, value] : {std::pair{"--temperature", a.temperature},
+                                    std::pair{"--top-p", a.top_p}})
+    if (!std::isfinite(value))
+      throw failure(errc::config_out_of_range, std::string{"troupe generate: "}
+                                                 + flag
+                                                 + " must be a finite number");
   if (a.prompt.empty() && a.file.empty())
     throw failure(errc::config_missing_key,
                   "troupe generate: give --prompt TEXT or --file JSONL");

@@ -31,34 +31,95 @@ void check_answers(const prompt_rows& rows, const std::string& kind) {
                       + ")");
 }
 
+void check_stop_ids(const runtime::config::sampling_block& sampling,
+                    const std::string& key, std::int64_t vocab_size) {
+  for (const auto id : sampling.stop_token_ids)
+    if (id >= vocab_size)
+      throw failure(errc::config_out_of_range,
+                    key + ".stop_token_ids has " + std::to_string(id)
+                      + "; allowed: 0 to " + std::to_string(vocab_size - 1)
+                      + " (the model's vocabulary)");
+}
+
+/// What a rollout or a step would refuse at the row's turn.
+void check_ids(const std::string& where, const char* what,
+               std::span<const std::int32_t> ids, const model_facts& model) {
+  if (ids.empty())
+    throw failure(errc::data_bad_row,
+                  where + ": the " + what
+                    + " has no tokens; the tokenizer has none for its "
+                      "characters");
+  for (const auto id : ids)
+    if (id >= model.vocab_size)
+      throw failure(errc::model_mismatch,
+                    where + ": token id " + std::to_string(id) + " of the "
+                      + what + " is not in the model's vocabulary, 0 to "
+                      + std::to_string(model.vocab_size - 1)
+                      + "; use the tokenizer that the model was trained with");
+}
+
+void check_positions(const std::string& where, std::int64_t num_tokens,
+                     const runtime::config::sampling_block& sampling,
+                     const std::string& key, const model_facts& model) {
+  if (num_tokens + sampling.max_new_tokens <= model.max_positions)
+    return;
+  throw failure(
+    errc::capacity_exceeded,
+    where + ": " + std::to_string(num_tokens) + " prompt tokens and " + key
+      + ".max_new_tokens, " + std::to_string(sampling.max_new_tokens)
+      + ", are more than the model's " + std::to_string(model.max_positions)
+      + " positions; shorten the prompt, lower max_new_tokens, or "
+        "take a model with more positions");
+}
+
 } // namespace
 
 prompt_table::prompt_table(const runtime::config::job_config& job,
-                           const model_facts& model, answer_use answers)
+                           const model_facts& model, row_use use)
   : words_(runtime::tokenizer::tokenizer::load(
     job.model.tokenizer.empty() ? job.model.path : job.model.tokenizer)),
     model_(model) {
-  const bool generates = job.train.algorithm == "grpo" || job.data.eval;
-  const auto load = [&](const runtime::config::data_source_block& source,
-                        row_order order) {
+  const bool samples =
+    job.train.algorithm == "grpo" && use != row_use::evaluate;
+  if (samples)
+    check_stop_ids(job.rollout.sampling, "rollout.sampling", model.vocab_size);
+  if (job.data.eval)
+    check_stop_ids(job.eval.sampling, "eval.sampling", model.vocab_size);
+  const auto load = [&](runtime::config::data_source_block source,
+                        row_order order,
+                        const runtime::config::sampling_block* sampling,
+                        const std::string& key) {
+    if (use == row_use::generate)
+      source.answer_field.clear();
     auto rows = runtime::data::read_prompt_rows(source, job.data.on_bad_row);
-    if (job.train.algorithm == "grpo" && answers == answer_use::graded)
+    if (job.train.algorithm == "grpo" && use != row_use::generate)
       check_answers(rows, job.reward.kind);
-    if (generates)
-      check_lengths(
-        rows,
-        {job.rollout.max_prompt_tokens, "prompts",
-         "raise rollout.max_prompt_tokens"},
-        [&](const prompt_row& row) { return num_tokens(row.prompt); });
+    const auto num_tokens = [&](const prompt_row& row) {
+      const auto ids = words_.encode(row.prompt);
+      const auto where = rows.file + ':' + std::to_string(row.line);
+      check_ids(where, "prompt", ids, model_);
+      const auto size = static_cast<std::int64_t>(ids.size());
+      if (sampling && size <= job.rollout.max_prompt_tokens)
+        check_positions(where, size, *sampling, key, model_);
+      return size;
+    };
+    if (sampling)
+      check_lengths(rows,
+                    {job.rollout.max_prompt_tokens, "prompts",
+                     "raise rollout.max_prompt_tokens"},
+                    num_tokens);
     notes_.push_back(rows.describe());
     return dataset(std::move(rows), job.run.seed, order);
   };
   train_ = load(job.data.train,
-                job.data.shuffle ? row_order::shuffled : row_order::as_in_file);
-  if (job.train.algorithm == "sft" || job.sft_warmup.steps > 0)
+                job.data.shuffle ? row_order::shuffled : row_order::as_in_file,
+                samples ? &job.rollout.sampling : nullptr, "rollout.sampling");
+  if (use == row_use::train
+      && (job.train.algorithm == "sft" || job.sft_warmup.steps > 0))
     check_supervised(train_->source());
   if (job.data.eval)
-    eval_ = load(*job.data.eval, row_order::as_in_file);
+    eval_ = load(*job.data.eval, row_order::as_in_file, &job.eval.sampling,
+                 "eval.sampling");
 }
 
 /// Rows that would fail in the middle of a run: without a token to learn, or
@@ -77,14 +138,14 @@ void prompt_table::check_supervised(const prompt_rows& rows) const {
                  "that is what the model has positions for; take another "
                  "model"},
                 [&](const prompt_row& row) {
-                  return num_tokens(row.prompt)
-                         + static_cast<std::int64_t>(
-                           answer_ids(row.answer).size());
+                  const auto where = rows.file + ':' + std::to_string(row.line);
+                  const auto prompt = words_.encode(row.prompt);
+                  const auto answer = answer_ids(row.answer);
+                  check_ids(where, "prompt", prompt, model_);
+                  check_ids(where, "answer", answer, model_);
+                  return static_cast<std::int64_t>(prompt.size()
+                                                   + answer.size());
                 });
-}
-
-std::int64_t prompt_table::num_tokens(std::string_view text) const {
-  return static_cast<std::int64_t>(words_.encode(text).size());
 }
 
 std::vector<std::int32_t>

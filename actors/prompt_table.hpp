@@ -21,21 +21,28 @@
 
 namespace troupe::actors {
 
-/// Whether anybody will compare completions with the answers.
-enum class answer_use : std::uint8_t { graded, ignored };
+/// What the rows are read for.
+enum class row_use : std::uint8_t {
+  train,
+  generate, ///< nobody compares completions with answers
+  evaluate, ///< nothing is sampled for the training rows
+};
 
 /// What the rows are held against.
 struct model_facts {
   std::optional<std::int32_t> eos; ///< ends an answer that is trained on
-  std::int64_t max_positions = 0;  ///< of prompt and answer together
+  std::int64_t vocab_size = 0;
+  std::int64_t max_positions = 0; ///< of prompt and answer together
 };
 
 /// Thread: any; one at a time inside.
 class prompt_table {
 public:
-  /// Errors: data_*, prompt_too_long (count and first ten), tokenizer_*.
+  /// Errors: data_*, prompt_too_long (count and first ten), tokenizer_*,
+  /// config_out_of_range (stop ids), model_mismatch (a token id that the model
+  /// has not), capacity_exceeded (no positions for a prompt's completion).
   prompt_table(const runtime::config::job_config& job, const model_facts& model,
-               answer_use answers);
+               row_use use);
 
   /// Rows of the training data.
   [[nodiscard]] std::size_t num_rows() const;
@@ -69,7 +76,6 @@ public:
 
 private:
   [[nodiscard]] runtime::data::dataset& of(std::string_view split) const;
-  [[nodiscard]] std::int64_t num_tokens(std::string_view text) const;
   [[nodiscard]] std::vector<std::int32_t>
   answer_ids(std::string_view answer) const;
   void check_supervised(const runtime::data::prompt_rows& rows) const;

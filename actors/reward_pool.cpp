@@ -63,8 +63,32 @@ private:
   caf::result<graded> on_grade(grade& request) {
     auto j = std::make_shared<job>(job{request, open<graded>(), {}});
     const auto answer = j->answer.result();
-    next_group(j);
+    if (j->request.ids.empty() && workers_)
+      answer_when_ready(j);
+    else
+      next_group(j);
     return answer;
+  }
+
+  /// A function that cannot be loaded is found here, not after the warm-up.
+  void answer_when_ready(const std::shared_ptr<job>& j) {
+    workers_->when_ready([this, self = address(), j,
+                          around = seal()](const std::optional<failure>& why) {
+      come_back(
+        self, "workers_ready",
+        [this, j, why] {
+          if (why)
+            j->answer.refuse(
+              failure(errc::reward_failed,
+                      "reward.python: " + control_.config.reward.python
+                        + " cannot be used; allowed: a Python function that "
+                        + control_.config.reward.interpreter + " can load",
+                      *why));
+          else
+            next_group(j);
+        },
+        around);
+    });
   }
 
   void next_group(const std::shared_ptr<job>& j) {

@@ -3,6 +3,7 @@
 // The command. It answers in milliseconds because it has no LibTorch; a job's
 // processes are started by the launcher, which this process becomes.
 #include "actors/coordinator_main.hpp"
+#include "actors/failure_message.hpp"
 #include "actors/job_commands.hpp"
 #include "protocols/failure.hpp"
 #include "runtime/inspect/views.hpp"
@@ -13,6 +14,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <csignal>
 #include <iostream>
 
 namespace {
@@ -27,6 +29,9 @@ int run_internal(const std::string& which, std::vector<std::string> rest) {
       rest.erase(rest.begin());
     return runtime::process::run_keeper(rest);
   }
+  if (rest.size() < 2)
+    throw protocols::failure(protocols::errc::invalid_request,
+                             "the coordinator is started by `troupe run`");
   actors::coordinator_options options;
   options.run_directory = rest.at(0);
   options.task = rest.at(1) == "run" ? actors::coordinator_task::run
@@ -127,6 +132,7 @@ int run(int argc, char** argv) {
   generate_command->add_option("--top-k", generate.top_k, "0: off.")
     ->capture_default_str();
   generate_command->add_option("--seed", generate.seed, "Of the draw.")
+    ->check(CLI::NonNegativeNumber)
     ->capture_default_str();
   generate_command->add_option("overrides", generate.overrides,
                                "key=value of a job, as in rollout.slots=8.");
@@ -154,6 +160,7 @@ int run(int argc, char** argv) {
                               "Run directory; default: the newest below here.");
   inspect_command->add_flag("--json", view.is_json, "For programs.");
   inspect_command->add_option("-n,--last", view.last, "Journal: records.")
+    ->check(CLI::NonNegativeNumber)
     ->capture_default_str();
   inspect_command->add_option("--process", view.process, "Journal: of one.");
   inspect_command->add_option("--kind", view.kind, "Journal: one machine.");
@@ -190,13 +197,19 @@ int run(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+  ::signal(SIGXFSZ, SIG_IGN); // a full quota is an error of the write
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    if (!std::cout.flush() && code == 0) {
+      std::cerr << "troupe: standard output is closed or full\n";
+      return runtime::process::exit_failed;
+    }
+    return code;
   } catch (const protocols::failure& f) {
     std::cerr << "troupe: " << f.chain() << '\n';
     return runtime::process::exit_refused;
   } catch (const std::exception& e) {
-    std::cerr << "troupe: " << e.what() << '\n';
+    std::cerr << "troupe: " << actors::to_failure(e).what() << '\n';
     return runtime::process::exit_failed;
   }
 }

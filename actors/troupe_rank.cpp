@@ -4,6 +4,7 @@
 // they are told to stop. See rank_main.hpp for its arguments.
 #include "actors/actor_base.hpp"
 #include "actors/caf_config.hpp"
+#include "actors/failure_message.hpp"
 #include "actors/rank_main.hpp"
 #include "actors/rank_supervisor.hpp"
 #include "runtime/config/read_job.hpp"
@@ -12,6 +13,7 @@
 
 #include <caf/io/all.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <future>
 #include <span>
@@ -145,11 +147,13 @@ int run(const rank_arguments& a) {
 } // namespace troupe::actors
 
 int main(int argc, char** argv) {
+  ::signal(SIGXFSZ, SIG_IGN); // a full quota is an error of the write
   try {
     return troupe::actors::run(
       troupe::actors::parse({argv, static_cast<std::size_t>(argc)}));
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "troupe_rank: %s\n", e.what());
+    std::fprintf(stderr, "troupe_rank: %s\n",
+                 troupe::actors::to_failure(e).what());
     return 1;
   }
 }
