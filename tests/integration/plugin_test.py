@@ -71,7 +71,7 @@ class Plugin(JobTest):
                       f"model.plugins=[{PLUGIN}]", cwd=self.folder)
         self.assertEqual(said.returncode, 0, said.stderr)
         alone = troupe("generate", "--model", final, "--prompt", "1+1=",
-                       cwd=self.folder)
+                       "--max-new-tokens", "4", cwd=self.folder)
         self.assertNotEqual(alone.returncode, 0, alone.stdout)
         self.assertIn("expert_mlp", alone.stderr)
 
