@@ -137,7 +137,11 @@ protected:
   }
 
   /// To be called at the end of make_behavior: the actor can take requests.
-  void started() { life_.apply(protocols::actor_machine::event::started); }
+  void started() {
+    life_.apply(protocols::actor_machine::event::started);
+    while (life_.apply_deferred([](auto, const auto&) {}))
+      continue;
+  }
 
   // -- handlers ---------------------------------------------------------------
 
@@ -149,6 +153,8 @@ protected:
                           envelope& around) -> caf::result<Reply, envelope> {
       const handling scope{*this, message_name<Request>(), around};
       try {
+        if constexpr (requires { request.head; })
+          require_epoch(request.head, around);
         auto result = (static_cast<Self*>(this)->*answer)(request);
         if (result.flag == caf::rt_value)
           return {std::move(result.value.template get_mutable_as<Reply>(0)),
@@ -229,9 +235,17 @@ protected:
   void ask(const Target& target, const std::string& who, Request request,
            runtime::config::deadline within, Then then,
            failure_handler otherwise) {
+    ask<Reply>(target, who, std::move(request), process_.patience(within),
+               std::move(then), std::move(otherwise));
+  }
+
+  /// With a deadline that depends on the work.
+  template <class Reply, class Target, class Request, class Then>
+  void ask(const Target& target, const std::string& who, Request request,
+           std::chrono::milliseconds patience, Then then,
+           failure_handler otherwise) {
     count(request);
     const auto name = message_name<Request>();
-    const auto patience = process_.patience(within);
     const auto asked = who + " was asked to " + name + " ("
                        + std::to_string(patience.count()) + " ms)";
     this->request(target, patience, std::move(request), seal())
@@ -374,6 +388,20 @@ private:
     handling& operator=(const handling&) = delete;
     actor_base& self;
   };
+
+  /// Who lives in an older membership view is refused by every actor.
+  void require_epoch(const protocols::header& head,
+                     const protocols::envelope& around) const {
+    const auto now = process_.epoch.load();
+    if (head.epoch >= now)
+      return;
+    throw protocols::failure(
+      protocols::errc::epoch_stale,
+      identity_.name + " refuses request " + std::to_string(head.request_id)
+        + " of " + (around.from.empty() ? "nobody named" : around.from)
+        + ": it is of epoch " + std::to_string(head.epoch) + ", the job is in "
+        + std::to_string(now));
+  }
 
   template <class Message>
   void count(Message& message) {

@@ -3,6 +3,7 @@
 
 #include "actors/loop_caller.hpp"
 #include "actors/real.hpp"
+#include "actors/reward_pool.hpp"
 #include "actors/step_metrics.hpp"
 #include "protocols/group_machine.hpp"
 #include "runtime/outputs/run_directory.hpp"
@@ -64,10 +65,10 @@ struct actor_job::impl {
   std::int64_t last_saved_step = -1;
   bool is_open = false;
 
-  /// Asks and waits.
-  template <class Reply, class Target, class Request>
+  /// Asks and waits, until a row of the table of deadlines or as long as said.
+  template <class Reply, class Target, class Request, class Within>
   Reply call(const Target& target, const char* who, Request request,
-             deadline within) {
+             Within within) {
     return caller.call<Reply>(target, who, std::move(request), within);
   }
 
@@ -78,6 +79,13 @@ struct actor_job::impl {
       experience, "experience index",
       move_groups{head(), ids, static_cast<std::uint8_t>(what), version},
       deadline::control);
+  }
+
+  /// Of a request that failed; nothing of them is in the store. A job that has
+  /// ended moves nothing any more.
+  void give_up(const std::vector<group_id>& ids, group_event why) {
+    if (!link.ended())
+      move_groups_by(ids, why);
   }
 
   /// The columns and texts of these groups are no longer needed.
@@ -149,11 +157,20 @@ std::vector<group> actor_job::generate(const std::vector<group_id>& ids,
   const bool is_training = options.split == "train";
   if (is_training)
     s.move_groups_by(ids, group_event::group_dispatched);
-  const auto reply = s.call<groups_generated>(
-    s.rollout, "rollout",
-    protocols::generate{s.head(), ids, options.num_samples, options.split,
-                        to_message(options.sampling)},
-    deadline::generate);
+  groups_generated reply;
+  try {
+    reply = s.call<groups_generated>(
+      s.rollout, "rollout",
+      protocols::generate{s.head(), ids, options.num_samples, options.split,
+                          to_message(options.sampling)},
+      deadline::generate);
+  } catch (const failure& f) {
+    if (is_training)
+      s.give_up(ids, f.code() == errc::shutting_down
+                       ? group_event::drop_requested
+                       : group_event::generation_failed);
+    throw;
+  }
   if (is_training)
     s.move_groups_by(ids, group_event::group_generated);
   std::vector<group> out;
@@ -179,9 +196,11 @@ std::vector<group> actor_job::grade(std::vector<group> groups,
   const auto ids = ids_of(groups);
   if (is_training)
     s.move_groups_by(ids, group_event::grading_began);
-  const auto reply = s.call<graded>(
-    s.rewards, "reward pool",
-    protocols::grade{s.head(), ids, std::string{split}}, deadline::grade);
+  const auto reply =
+    s.call<graded>(s.rewards, "reward pool",
+                   protocols::grade{s.head(), ids, std::string{split}},
+                   grade_patience(config().reward, ids.size(),
+                                  s.control.process.deadline_scale));
   std::vector<group> kept;
   std::vector<group_id> graded_ids, dropped_ids;
   double num_samples = 0;

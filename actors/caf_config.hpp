@@ -14,8 +14,9 @@ namespace troupe::actors {
 
 class caf_config : public caf::actor_system_config {
 public:
-  /// `run_id`: peers of another run are refused.
-  explicit caf_config(const std::string& run_id);
+  /// `run_id`: peers of another run are refused. A peer that is silent for
+  /// deadline::silence times `deadline_scale` is lost.
+  caf_config(const std::string& run_id, double deadline_scale);
 };
 
 } // namespace troupe::actors

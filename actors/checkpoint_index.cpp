@@ -5,6 +5,7 @@
 #include "protocols/checkpoint_machine.hpp"
 #include "runtime/checkpoint/file_io.hpp"
 #include "runtime/checkpoint/manifest.hpp"
+#include "runtime/checkpoint/step_folder.hpp"
 #include "runtime/outputs/run_directory.hpp"
 
 #include <fstream>
@@ -19,22 +20,21 @@ using runtime::config::deadline;
 using event = checkpoint_machine::event;
 namespace files = runtime::checkpoint;
 
-std::filesystem::path folder_of(const control_context& control) {
-  return control.process.run_directory
+std::filesystem::path folder_of(const process_context& process) {
+  return process.run_directory
          / std::string{runtime::outputs::layout::checkpoints};
 }
 
 /// What must agree between a checkpoint and the job that continues it.
-std::string job_identity(const control_context& control) {
-  const auto& job = control.config;
+std::string job_identity(const runtime::config::job_config& job) {
   return "seed=" + std::to_string(job.run.seed)
          + " algorithm=" + job.train.algorithm
          + " warmup=" + std::to_string(job.sft_warmup.steps) + " data="
          + std::filesystem::path{job.data.train.file}.filename().string();
 }
 
-std::string model_identity(const control_context& control) {
-  const auto& m = control.config.model;
+std::string model_identity(const runtime::config::job_config& job) {
+  const auto& m = job.model;
   if (!m.fresh)
     return "path=" + m.path;
   return "fresh hidden=" + std::to_string(m.fresh->hidden_size)
@@ -44,11 +44,13 @@ std::string model_identity(const control_context& control) {
 
 class checkpoint_index : public actor_base<checkpoint_index_actor> {
 public:
-  checkpoint_index(caf::actor_config& config, control_context& control,
+  checkpoint_index(caf::actor_config& config, process_context& process,
+                   const runtime::config::job_config& job,
+                   runtime::process::work_queue& file_queue,
                    parameter_shard_actor shard)
-    : actor_base(config, control.process,
+    : actor_base(config, process,
                  {"checkpoint_index", "checkpoint_index", "coordinator"}),
-      control_(control), shard_(std::move(shard)) {}
+      job_(job), files_(file_queue), shard_(std::move(shard)) {}
 
   behavior_type make_behavior() override {
     started();
@@ -65,15 +67,18 @@ private:
     m->facts().num_parts = 2; // the rank's and the coordinator's
     m->apply(event::save_requested);
     auto answer = open<saved>();
-    const auto failing = [m, answer](const failure& f) mutable {
-      m->apply(event::write_failed);
-      answer.refuse(f);
+    const auto failing = [this, m, answer,
+                          step = request.step](const failure& f) mutable {
+      m->apply(f.code() == errc::deadline_exceeded ? event::deadline_expired
+               : f.code() == errc::peer_gone       ? event::process_lost
+                                                   : event::write_failed);
+      remove_torn(step, f, answer);
     };
     run_on(
-      control_.files, "begin_checkpoint",
+      files_, "begin_checkpoint",
       [this, request] {
         auto w = std::make_shared<writer>(
-          folder_of(control_), static_cast<std::int64_t>(request.step));
+          folder_of(process_), static_cast<std::int64_t>(request.step));
         files::replace_file(w->path() / loop_state_file, request.loop_state);
         w->add_file(loop_state_file);
         return w;
@@ -87,6 +92,25 @@ private:
     return answer.result();
   }
 
+  /// What was written of a checkpoint that is given up; then the answer.
+  void remove_torn(std::uint64_t step, const failure& why,
+                   open_request<saved> answer) {
+    run_on(
+      files_, "remove_torn",
+      [this, step] {
+        files::remove_step_folder(
+          folder_of(process_)
+          / (files::step_folder_name(static_cast<std::int64_t>(step))
+             + ".partial"));
+        return 0;
+      },
+      [answer, why](int) mutable { answer.refuse(why); },
+      [this, answer, why](const failure& f) mutable {
+        note(f); // it is never taken for a checkpoint; the next run removes it
+        answer.refuse(why);
+      });
+  }
+
   void write_rank(const std::shared_ptr<machine>& m, std::shared_ptr<writer> w,
                   std::uint64_t step, open_request<saved> answer,
                   failure_handler failing) {
@@ -97,18 +121,18 @@ private:
       [this, m, w, step, answer, failing](checkpoint_written& part) mutable {
         m->apply(event::part_written);
         run_on(
-          control_.files, "seal_checkpoint",
+          files_, "seal_checkpoint",
           [this, w, part, step] {
             for (const auto& file : part.files)
               w->add_file(file);
             const auto sealed =
-              w->seal({.job_identity = job_identity(control_),
-                       .model_identity = model_identity(control_),
+              w->seal({.job_identity = job_identity(job_),
+                       .model_identity = model_identity(job_),
                        .step = static_cast<std::int64_t>(step),
                        .policy_version = part.version,
                        .files = {}});
-            files::retain_newest(folder_of(control_),
-                                 control_.config.run.keep_checkpoints);
+            files::retain_newest(folder_of(process_),
+                                 job_.run.keep_checkpoints);
             return sealed.string();
           },
           [m, answer, step](const std::string& folder) mutable {
@@ -120,24 +144,26 @@ private:
       failing);
   }
 
-  control_context& control_;
+  const runtime::config::job_config& job_;
+  runtime::process::work_queue& files_;
   parameter_shard_actor shard_;
 };
 
 } // namespace
 
 resume_point find_resume_point(const control_context& control) {
-  const auto sealed = files::list_sealed(folder_of(control));
+  const auto sealed = files::list_sealed(folder_of(control.process));
   if (sealed.empty())
     throw failure(errc::checkpoint_absent,
-                  folder_of(control).string()
+                  folder_of(control.process).string()
                     + " holds no sealed checkpoint to resume from; take the "
                       "run's folder away, or name another run.directory, and "
                       "start without --resume");
   const auto& newest = sealed.front();
   try {
     files::require_identity(files::verify(newest.path), newest.path,
-                            job_identity(control), model_identity(control));
+                            job_identity(control.config),
+                            model_identity(control.config));
   } catch (const failure& why) {
     if (why.code() != errc::checkpoint_corrupt || sealed.size() < 2)
       throw;
@@ -153,9 +179,12 @@ resume_point find_resume_point(const control_context& control) {
 }
 
 checkpoint_index_actor
-spawn_checkpoint_index(caf::actor_system& system, control_context& control,
+spawn_checkpoint_index(caf::actor_system& system, process_context& process,
+                       const runtime::config::job_config& job,
+                       runtime::process::work_queue& files,
                        const parameter_shard_actor& shard) {
-  return system.spawn<checkpoint_index>(std::ref(control), shard);
+  return system.spawn<checkpoint_index>(std::ref(process), std::cref(job),
+                                        std::ref(files), shard);
 }
 
 } // namespace troupe::actors

@@ -32,7 +32,9 @@ resume_point find_resume_point(const control_context& control);
 
 /// `shard`: of rank 0.
 protocols::checkpoint_index_actor
-spawn_checkpoint_index(caf::actor_system& system, control_context& control,
+spawn_checkpoint_index(caf::actor_system& system, process_context& process,
+                       const runtime::config::job_config& job,
+                       runtime::process::work_queue& files,
                        const protocols::parameter_shard_actor& shard);
 
 } // namespace troupe::actors

@@ -7,10 +7,16 @@
 #include "actors/loss_report.hpp"
 #include "actors/prompt_source.hpp"
 #include "actors/reward_pool.hpp"
+#include "protocols/build_name.hpp"
 #include "protocols/job_machine.hpp"
 #include "protocols/rank_machine.hpp"
 #include "protocols/shutdown_machine.hpp"
+#include "runtime/inspect/card_path.hpp"
+#include "runtime/inspect/card_reader.hpp"
 #include "runtime/process/child.hpp"
+
+#include <algorithm>
+#include <limits>
 
 namespace troupe::actors {
 
@@ -38,7 +44,7 @@ public:
   behavior_type make_behavior() override {
     this->set_down_handler([this](caf::down_msg&) {
       // The launcher knows better how it ended, and says so at once.
-      after(std::chrono::seconds{1}, "rank_down", [this] {
+      after(process_.patience(deadline::exit_report), "rank_down", [this] {
         if (!is_rank_ended_)
           rank_lost("closed its connection");
       });
@@ -84,6 +90,22 @@ private:
     if (request.process != rank_process)
       throw failure(errc::epoch_stale,
                     "no process '" + request.process + "' belongs to this job");
+    if (request.build != build_name()) {
+      const failure why{errc::unsupported,
+                        request.process + " (pid " + std::to_string(request.pid)
+                          + ") is of build " + request.build
+                          + ", the coordinator of " + std::string{build_name()}
+                          + ": both binaries must come from one build"};
+      job_failed(why);
+      throw failure(why);
+    }
+    if (incarnation_ != 0 && incarnation_ != request.incarnation)
+      throw failure(errc::epoch_stale,
+                    request.process + " has joined as incarnation "
+                      + std::to_string(incarnation_) + "; pid "
+                      + std::to_string(request.pid) + " is incarnation "
+                      + std::to_string(request.incarnation));
+    incarnation_ = request.incarnation;
     rank_.apply(rank_event::join_accepted);
     supervisor_ = caf::actor_cast<rank_supervisor_actor>(request.supervisor);
     this->monitor(supervisor_);
@@ -110,10 +132,19 @@ private:
     auto& system = this->system();
     rollout_ = caf::actor_cast<rollout_actor>(p.rollout);
     prompts_ = spawn_prompt_source(system, control_);
-    experience_ = spawn_experience_index(system, control_);
+    // With one placement a group is trained on in the step that made it: what
+    // may come between are that step's earlier updates.
+    experience_ = spawn_experience_index(
+      system, process_,
+      static_cast<std::uint16_t>(
+        std::min<std::int64_t>(control_.config.train.minibatches
+                                 * control_.config.train.epochs,
+                               std::numeric_limits<std::uint16_t>::max())
+        - 1));
     rewards_ = spawn_reward_pool(system, control_);
-    checkpoints_ = spawn_checkpoint_index(
-      system, control_, caf::actor_cast<parameter_shard_actor>(p.shard));
+    checkpoints_ =
+      spawn_checkpoint_index(system, process_, control_.config, control_.files,
+                             caf::actor_cast<parameter_shard_actor>(p.shard));
     const auto plain = [](const auto& handle) {
       return caf::actor_cast<caf::strong_actor_ptr>(handle);
     };
@@ -155,6 +186,11 @@ private:
       acknowledge();
       return;
     }
+    if (shutdown_.state() == phase::aborting && is_rank_ended_) {
+      abort_acked(status.is_clean() ? shutdown_event::phase_acked
+                                    : shutdown_event::peer_lost);
+      return;
+    }
     rank_lost(runtime::process::how_it_ended(status));
   }
 
@@ -163,12 +199,34 @@ private:
       return;
     set_cause(cause_type::down, rank_process + " " + what_happened);
     rank_.apply(rank_event::process_lost);
-    job_failed({errc::process_lost, last_state(what_happened)});
-    // Announced and, as it was the only member, done at once.
-    shutdown_.apply(shutdown_event::peer_lost);
-    shutdown_.apply(shutdown_event::peer_lost);
-    if (!job_.is_terminal())
-      job_.apply(job_event::shutdown_finished);
+    record_lost_actors();
+    const failure why{errc::process_lost, last_state(what_happened)};
+    if (!job_.is_terminal() && job_.state() != job_machine::state::closing)
+      job_.apply(job_event::failure_reported);
+    if (shutdown_.state() == phase::aborting)
+      abort_acked(shutdown_event::peer_lost);
+    else
+      begin_abort(shutdown_event::peer_lost, note(why));
+  }
+
+  /// Those that were alive, as the card file that is left says.
+  void record_lost_actors() {
+    namespace inspect = runtime::inspect;
+    const auto behind = because_;
+    const auto view = inspect::read_card_file(
+      inspect::card_path(process_.run_directory, rank_process));
+    for (const auto& actor : view.actors)
+      for (const auto& s : actor.states) {
+        if (actor.ended || s.machine != actor_machine::name)
+          continue;
+        record({.kind = s.machine,
+                .subject = actor.name,
+                .from = s.state,
+                .to = std::string{to_string(actor_machine::state::lost)},
+                .event =
+                  std::string{to_string(actor_machine::event::process_lost)}});
+        because_ = behind;
+      }
   }
 
   [[nodiscard]] std::string last_state(const std::string& what_happened) const {
@@ -177,14 +235,54 @@ private:
 
   void abort(const failure& why) {
     job_.apply(job_event::abort_requested);
-    shutdown_.apply(shutdown_event::abort_requested);
-    end(why);
+    begin_abort(shutdown_event::abort_requested, why);
   }
 
   void job_failed(const failure& why) {
-    if (!job_.is_terminal() && job_.state() != job_machine::state::closing)
+    if (!job_.is_terminal())
       job_.apply(job_event::failure_reported);
-    end(note(why));
+    begin_abort(shutdown_event::abort_requested, note(why));
+  }
+
+  // -- abort ------------------------------------------------------------------
+
+  /// Decided once: a new epoch, in which the survivors drop all. What is left
+  /// after the deadline is killed by the launcher, when we have ended.
+  void begin_abort(shutdown_event what, const failure& why) {
+    if (!abort_cause_)
+      abort_cause_ = why;
+    if (shutdown_.state() == phase::aborting
+        || shutdown_.apply(what).what != verdict::move)
+      return;
+    process_.epoch.fetch_add(1);
+    if (is_rank_ended_)
+      return abort_acked(shutdown_event::peer_lost);
+    if (!supervisor_) // none has joined: only we have something to drop
+      return abort_acked(shutdown_event::phase_acked);
+    ask<rank_aborted>(
+      supervisor_, rank_process, abort_rank{process_.make_header()},
+      deadline::abort,
+      [this](rank_aborted&) { // its exit is the acknowledgement
+        rank_.apply(rank_event::abort_requested);
+        is_rank_ended_ = true;
+      },
+      [this](const failure& f) {
+        note(f);
+        abort_acked(f.code() == errc::deadline_exceeded
+                      ? shutdown_event::deadline_expired
+                      : shutdown_event::peer_lost);
+      });
+    after(process_.patience(deadline::abort), "abort_deadline",
+          [this] { abort_acked(shutdown_event::deadline_expired); });
+  }
+
+  void abort_acked(shutdown_event how) {
+    if (shutdown_.is_terminal())
+      return;
+    shutdown_.apply(how);
+    if (!job_.is_terminal())
+      job_.apply(job_event::shutdown_finished);
+    end(*abort_cause_);
   }
 
   /// Every wait on the job ends with this; the launcher ends what is left.
@@ -203,10 +301,12 @@ private:
   caf::result<job_closed> on_close(close_job& request) {
     closing_ = open<job_closed>();
     const auto answer = closing_->result();
-    if (request.code != 0)
-      job_.apply(job_event::failure_reported);
-    else
-      job_.apply(job_event::loop_finished);
+    if (job_.state() == job_machine::state::joining) {
+      job_failed({static_cast<errc>(request.code), request.text});
+      return answer;
+    }
+    job_.apply(request.code != 0 ? job_event::loop_failed
+                                 : job_event::loop_finished);
     shutdown_.facts().num_members = 1;
     shutdown_.apply(shutdown_event::shutdown_requested);
     run_phase();
@@ -223,9 +323,10 @@ private:
 
   void run_phase() {
     const auto late = [this](const failure& f) {
-      note(f);
-      shutdown_.apply(shutdown_event::deadline_expired);
-      end({errc::deadline_exceeded, "teardown: " + std::string{f.what()}});
+      job_.apply(job_event::failure_reported);
+      begin_abort(
+        shutdown_event::deadline_expired,
+        {errc::deadline_exceeded, "teardown: " + std::string{note(f).what()}});
     };
     const auto head = process_.make_header();
     switch (shutdown_.state()) {
@@ -321,7 +422,9 @@ private:
   rank_supervisor_actor supervisor_;
   rollout_actor rollout_;
   bool is_rank_ended_ = false;
+  std::uint64_t incarnation_ = 0; ///< of the process that joined; 0: none
   std::uint64_t fence_ = 0;
+  std::optional<failure> abort_cause_; ///< the first
 
   // -- children, in order of spawning -----------------------------------------
   prompt_source_actor prompts_;

@@ -111,6 +111,7 @@ public:
       options_.run_directory, context_.process,
       runtime::inspect::process_kind::coordinator,
       make_run_id(options_.run_directory));
+    warn_if_unseen(*context_.cards);
     context_.journal =
       std::make_shared<runtime::journal::writer>(context_.cards);
   }
@@ -177,7 +178,7 @@ private:
     if (options_.is_resuming)
       resume = find_resume_point(control);
 
-    caf_config config{context_.cards->run_id()};
+    caf_config config{context_.cards->run_id(), context_.deadline_scale};
     caf::actor_system system{config};
     system.await_actors_before_shutdown(false);
     job_link link;

@@ -6,14 +6,17 @@
 // Blocking: never. Failure: none of its own.
 #pragma once
 
-#include "actors/control_context.hpp"
+#include "actors/process_context.hpp"
 #include "protocols/interfaces.hpp"
 
 #include <caf/actor_system.hpp>
 
 namespace troupe::actors {
 
+/// `max_policy_age`: versions that may come between a group's samples and the
+/// step that trains on it.
 protocols::experience_index_actor
-spawn_experience_index(caf::actor_system& system, control_context& control);
+spawn_experience_index(caf::actor_system& system, process_context& process,
+                       std::uint16_t max_policy_age);
 
 } // namespace troupe::actors

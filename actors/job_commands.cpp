@@ -7,6 +7,7 @@
 #include "runtime/checkpoint/file_io.hpp"
 #include "runtime/config/check_job.hpp"
 #include "runtime/config/read_job.hpp"
+#include "runtime/inspect/card_file.hpp"
 #include "runtime/outputs/run_directory.hpp"
 #include "runtime/process/launcher.hpp"
 #include "runtime/tokenizer/utf8.hpp"
@@ -45,6 +46,10 @@ int launch(const outputs::run_directory& directory, const job_config& job,
   if (is_resuming)
     options.coordinator_argv.emplace_back("resume");
   options.describe = report_loss;
+  options.record_end = [](const std::filesystem::path& run_directory,
+                          const std::string& process, const std::string& end) {
+    runtime::inspect::card_file::record_end(run_directory, process, end);
+  };
   const int code = runtime::process::run_launcher(options);
   if (is_resuming && code == runtime::process::exit_refused)
     directory.write_resolved(resolved_before);

@@ -69,14 +69,21 @@ public:
   template <class Reply, class Target, class Request>
   Reply call(const Target& target, const char* who, Request request,
              runtime::config::deadline within) {
+    return call<Reply>(target, who, std::move(request),
+                       process_.patience(within));
+  }
+
+  /// With a deadline that depends on the work.
+  template <class Reply, class Target, class Request>
+  Reply call(const Target& target, const char* who, Request request,
+             std::chrono::milliseconds within) {
     using protocols::failure;
+    using runtime::config::deadline;
     if (const auto ended = link_.ended())
       throw failure(*ended);
     auto state = std::make_shared<pending<Reply>>();
-    // Half a second past the request's own deadline: its error names more.
-    const auto until = std::chrono::steady_clock::now()
-                       + process_.patience(within)
-                       + std::chrono::milliseconds{500};
+    const auto until = std::chrono::steady_clock::now() + within
+                       + process_.patience(deadline::answer_slack);
     auto ask = [this, target, who, request, within, state] {
       const auto fail = [this, state](const failure& f) {
         link_.update([&] { state->error = f; });

@@ -39,7 +39,17 @@ public:
   }
 
 private:
+  void require_whole(const char* what) const {
+    if (machine_.state() == weights_machine::state::torn)
+      throw failure(errc::weights_torn,
+                    identity_.name + " refuses " + what
+                      + ": an update broke off after version "
+                      + std::to_string(version_)
+                      + "; resume from the newest checkpoint");
+  }
+
   caf::result<view_taken> on_take_view(take_view&) {
+    require_whole("a view");
     machine_.apply(event::view_requested);
     return view_taken{version_, layout_generation_};
   }
@@ -50,6 +60,7 @@ private:
   }
 
   caf::result<may_update> on_begin_update(begin_update&) {
+    require_whole("an update");
     const auto out = machine_.apply(event::update_requested);
     if (out.taken->effects[0] == effect::answer_refused)
       throw failure(errc::refused_by_state,
@@ -65,18 +76,22 @@ private:
     machine_.apply(outcome == update_outcome::changed   ? event::update_finished
                    : outcome == update_outcome::skipped ? event::update_skipped
                                                         : event::update_failed);
-    if (outcome != update_outcome::changed)
+    if (outcome == update_outcome::changed)
+      card_.set_progress({}, ++version_);
+    if (outcome == update_outcome::skipped || !rollout_)
       return updated{version_, layout_generation_};
-    ++version_;
-    card_.set_progress({}, version_);
-    if (!rollout_)
-      return updated{version_, layout_generation_};
-    // The rollout's derived data are current before anyone hears of the
-    // version.
+    // The rollout's derived data are current, or it serves nothing, before
+    // anyone hears of the version.
+    if (outcome == update_outcome::failed)
+      return tell_rollout(weights_torn{version_});
+    return tell_rollout(weights_changed{version_, layout_generation_});
+  }
+
+  template <class News>
+  caf::result<updated> tell_rollout(News news) {
     auto answer = open<updated>();
     ask<acknowledged>(
-      rollout_, "rollout/dp=0/tp=0",
-      weights_changed{version_, layout_generation_}, deadline::control,
+      rollout_, "rollout/dp=0/tp=0", std::move(news), deadline::control,
       [this, answer](acknowledged&) mutable {
         answer.answer({version_, layout_generation_});
       },

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -20,6 +21,12 @@ namespace troupe::actors {
 
 /// No message is larger (OPERATIONS D.2): bulk goes over runtime/transport.
 constexpr std::size_t max_message_bytes = 64u << 10;
+
+/// Says on standard error why nobody can see a process's cards, if so.
+inline void warn_if_unseen(const runtime::inspect::card_file& cards) {
+  if (!cards.warning().empty())
+    std::fprintf(stderr, "troupe: warning: %s\n", cards.warning().c_str());
+}
 
 struct process_context {
   std::string process; ///< "coordinator", "rank-0"

@@ -6,13 +6,15 @@
 #include "actors/parameter_shard.hpp"
 #include "actors/rollout.hpp"
 #include "actors/trainer.hpp"
+#include "protocols/build_name.hpp"
 #include "protocols/rank_machine.hpp"
 #include "runtime/train/activation_memory.hpp"
-#include "runtime/version.hpp"
 
 #include <ATen/Parallel.h>
 
 #include <unistd.h>
+
+#include <array>
 
 namespace troupe::actors {
 
@@ -39,11 +41,15 @@ public:
     this->monitor(coordinator_);
     started();
     join_job();
-    return {
-      on(&rank_supervisor::on_place),   on(&rank_supervisor::on_close_gate),
-      on(&rank_supervisor::on_run_to),  on(&rank_supervisor::on_release),
-      on(&rank_supervisor::on_stop),    on(&rank_supervisor::on_reserve),
-      on(&rank_supervisor::on_give_up), on_continuation()};
+    return {on(&rank_supervisor::on_place),
+            on(&rank_supervisor::on_close_gate),
+            on(&rank_supervisor::on_run_to),
+            on(&rank_supervisor::on_release),
+            on(&rank_supervisor::on_stop),
+            on(&rank_supervisor::on_reserve),
+            on(&rank_supervisor::on_give_up),
+            on(&rank_supervisor::on_abort),
+            on_continuation()};
   }
 
 private:
@@ -51,8 +57,7 @@ private:
     ask<joined>(
       coordinator_, "coordinator",
       join{process_.process, ::getpid(), process_.cards->incarnation(),
-           std::string{runtime::version()} + " LibTorch "
-             + std::string{runtime::torch_version()},
+           std::string{build_name()},
            caf::actor_cast<caf::strong_actor_ptr>(address())},
       deadline::connect,
       [this](joined& j) {
@@ -178,14 +183,37 @@ private:
     return answer;
   }
 
+  /// No unit is awaited: the control word ends the closure that runs.
+  caf::result<rank_aborted> on_abort(abort_rank& request) {
+    process_.epoch = request.head.epoch;
+    rank_.control.store(1);
+    machine_.apply(event::abort_requested);
+    is_ended_ = true; // its children's ends are no losses
+    for (const auto& child : children())
+      if (child)
+        stop_actor(child);
+    // After the answer.
+    come_back(
+      address(), "end_aborted",
+      [this] {
+        is_ended_ = false;
+        end("aborted");
+      },
+      seal());
+    return rank_aborted{};
+  }
+
+  [[nodiscard]] std::array<caf::actor, 4> children() const {
+    return {caf::actor_cast<caf::actor>(trainer_),
+            caf::actor_cast<caf::actor>(rollout_),
+            caf::actor_cast<caf::actor>(cache_),
+            caf::actor_cast<caf::actor>(shard_)};
+  }
+
   /// Children before owners: reverse order of spawning, each awaited.
   void stop_next_child() {
-    const caf::actor children[]{caf::actor_cast<caf::actor>(trainer_),
-                                caf::actor_cast<caf::actor>(rollout_),
-                                caf::actor_cast<caf::actor>(cache_),
-                                caf::actor_cast<caf::actor>(shard_)};
-    if (rollout_ && num_stopped_ < std::size(children)) {
-      stop_actor(children[num_stopped_]);
+    if (rollout_ && num_stopped_ < children().size()) {
+      stop_actor(children()[num_stopped_]);
       return;
     }
     stop_answer_->answer({static_cast<std::uint32_t>(num_stopped_)});

@@ -7,7 +7,9 @@
 #include "runtime/process/worker_pool.hpp"
 #include "runtime/reward/grader.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -21,6 +23,12 @@ namespace workers = runtime::process;
 constexpr std::size_t max_group_bytes = std::size_t{1} << 30;
 /// An error's text in a message; the whole is in the worker's log.
 constexpr std::size_t max_error_chars = 400;
+
+std::chrono::milliseconds
+call_patience(const runtime::config::reward_block& reward, double scale) {
+  return std::chrono::milliseconds{
+    static_cast<std::int64_t>(reward.timeout_s * 1000 * scale)};
+}
 
 class reward_pool : public actor_base<reward_pool_actor> {
 public:
@@ -37,8 +45,11 @@ public:
     options.num_workers = static_cast<int>(reward.workers);
     options.functions = {reward.python};
     options.python = reward.interpreter;
+    options.deadline_scale = control.process.deadline_scale;
+    options.start_deadline = control.process.patience(deadline::worker_start);
     workers_ = std::make_unique<workers::worker_pool>(
-      options, workers::start_by_launcher(control.launcher));
+      options,
+      workers::start_by_launcher(control.launcher, options.deadline_scale));
   }
 
   behavior_type make_behavior() override {
@@ -52,20 +63,27 @@ public:
   }
 
 private:
-  /// One request on its way: groups are pulled one after another.
+  /// One request on its way: as many groups as there are workers are pulled
+  /// and graded at a time.
   struct job {
     grade request;
     open_request<graded> answer;
-    graded reply;
-    std::size_t next = 0;
+    graded reply; ///< in the order of the request
+    std::size_t next = 0, num_done = 0;
+    bool is_refused = false;
   };
 
   caf::result<graded> on_grade(grade& request) {
     auto j = std::make_shared<job>(job{request, open<graded>(), {}});
+    j->reply.groups.resize(request.ids.size());
     const auto answer = j->answer.result();
-    if (j->request.ids.empty() && workers_)
+    if (request.ids.empty() && workers_)
       answer_when_ready(j);
-    else
+    else if (request.ids.empty())
+      j->answer.answer({});
+    const auto at_once =
+      static_cast<std::size_t>(workers_ ? control_.config.reward.workers : 1);
+    for (std::size_t i = 0; i < std::min(at_once, request.ids.size()); ++i)
       next_group(j);
     return answer;
   }
@@ -85,46 +103,52 @@ private:
                         + control_.config.reward.interpreter + " can load",
                       *why));
           else
-            next_group(j);
+            j->answer.answer({});
         },
         around);
     });
   }
 
   void next_group(const std::shared_ptr<job>& j) {
-    if (j->next == j->request.ids.size()) {
-      j->answer.answer(std::move(j->reply));
+    if (j->is_refused || j->next == j->request.ids.size())
       return;
-    }
+    const auto index = j->next++;
     const auto key = runtime::experience::encode_key(
-      {j->request.ids[j->next], process_.epoch.load()});
+      {j->request.ids[index], process_.epoch.load()});
     control_.data_plane->fetch_async(
       runtime::experience::service_group, key, max_group_bytes,
       process_.patience(deadline::experience),
-      [this, self = address(), j,
+      [this, self = address(), j, index,
        around = seal()](runtime::transport::fetch_result got) {
         auto shared =
           std::make_shared<runtime::transport::fetch_result>(std::move(got));
         come_back(
-          self, "group_pulled", [this, j, shared] { take_group(j, *shared); },
-          around);
+          self, "group_pulled",
+          [this, j, index, shared] { take_group(j, index, *shared); }, around);
       });
   }
 
-  void take_group(const std::shared_ptr<job>& j,
+  /// Once; what the other workers say then is too late.
+  static void refuse(const std::shared_ptr<job>& j, const failure& why) {
+    if (!std::exchange(j->is_refused, true))
+      j->answer.refuse(why);
+  }
+
+  void take_group(const std::shared_ptr<job>& j, std::size_t index,
                   const runtime::transport::fetch_result& got) {
     if (got.error) {
-      j->answer.refuse(*got.error);
+      refuse(j, *got.error);
       return;
     }
     try {
-      grade_group(j, runtime::experience::decode_group(got.payload));
+      grade_group(j, index, runtime::experience::decode_group(got.payload));
     } catch (const std::exception& e) {
-      j->answer.refuse(to_failure(e));
+      refuse(j, to_failure(e));
     }
   }
 
-  void grade_group(const std::shared_ptr<job>& j, const rollout_group& group) {
+  void grade_group(const std::shared_ptr<job>& j, std::size_t index,
+                   const rollout_group& group) {
     std::vector<std::string> texts;
     for (const auto& s : group.samples)
       texts.push_back(control_.prompts.words().decode(
@@ -136,7 +160,7 @@ private:
       for (const auto& text : texts)
         results.push_back(
           {.reward = static_cast<double>(grader_->grade(text, row.answer))});
-      group_done(j, group.id, results);
+      group_done(j, index, results);
       return;
     }
     workers::grade_request call;
@@ -144,22 +168,25 @@ private:
     call.columns["answers"].assign(texts.size(), row.answer);
     call.columns["prompts"].assign(texts.size(), row.prompt);
     call.completions = std::move(texts);
-    const auto patience = std::chrono::milliseconds{static_cast<std::int64_t>(
-      control_.config.reward.timeout_s * 1000 * process_.deadline_scale)};
+    const auto patience =
+      call_patience(control_.config.reward, process_.deadline_scale);
     workers_->grade(std::move(call), patience,
-                    [this, self = address(), j, id = group.id, around = seal()](
+                    [this, self = address(), j, index, around = seal()](
                       std::vector<workers::grade_result> results) {
                       come_back(
                         self, "graded_by_worker",
-                        [this, j, id, results = std::move(results)] {
-                          group_done(j, id, results);
+                        [this, j, index, results = std::move(results)] {
+                          group_done(j, index, results);
                         },
                         around);
                     });
   }
 
-  void group_done(const std::shared_ptr<job>& j, const group_id& id,
+  void group_done(const std::shared_ptr<job>& j, std::size_t index,
                   const std::vector<workers::grade_result>& results) {
+    if (j->is_refused)
+      return;
+    const auto& id = j->request.ids[index];
     graded_group made{id, {}, {}};
     for (const auto& r : results) {
       made.errors.emplace_back();
@@ -170,11 +197,10 @@ private:
       const failure why(r.code, r.error);
       note(why);
       if (control_.config.reward.on_error == "stop") {
-        j->answer.refuse(failure(errc::reward_failed,
-                                 "group " + to_string(id)
-                                   + ": the reward failed and "
-                                     "reward.on_error is stop",
-                                 why));
+        refuse(j, failure(errc::reward_failed,
+                          "group " + to_string(id)
+                            + ": the reward failed and reward.on_error is stop",
+                          why));
         return;
       }
       ++j->reply.num_failed;
@@ -184,9 +210,11 @@ private:
                   ? std::numeric_limits<double>::quiet_NaN()
                   : 0.0));
     }
-    j->reply.groups.push_back(std::move(made));
-    ++j->next;
-    next_group(j);
+    j->reply.groups[index] = std::move(made);
+    if (++j->num_done == j->request.ids.size())
+      j->answer.answer(std::move(j->reply));
+    else
+      next_group(j);
   }
 
   control_context& control_;
@@ -195,6 +223,20 @@ private:
 };
 
 } // namespace
+
+std::chrono::milliseconds
+grade_patience(const runtime::config::reward_block& reward,
+               std::size_t num_groups, double deadline_scale) {
+  using runtime::config::duration_of;
+  const auto row = duration_of(deadline::grade, deadline_scale);
+  if (reward.kind != "python")
+    return row;
+  const auto workers = static_cast<std::size_t>(reward.workers);
+  const auto calls = static_cast<std::int64_t>(
+    (num_groups + workers - 1) / std::max<std::size_t>(workers, 1));
+  return std::max(row, duration_of(deadline::worker_start, deadline_scale)
+                         + calls * call_patience(reward, deadline_scale));
+}
 
 reward_pool_actor spawn_reward_pool(caf::actor_system& system,
                                     control_context& control) {

@@ -17,6 +17,13 @@
 
 namespace troupe::actors {
 
+/// Returns how long the rewards of so many groups may take: the table's row,
+/// or, for a function of the user's, what its workers may take with
+/// reward.timeout_s each if that is more.
+std::chrono::milliseconds
+grade_patience(const runtime::config::reward_block& reward,
+               std::size_t num_groups, double deadline_scale);
+
 protocols::reward_pool_actor spawn_reward_pool(caf::actor_system& system,
                                                control_context& control);
 

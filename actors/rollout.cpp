@@ -20,6 +20,7 @@ using runtime::config::deadline;
 using runtime::experience::rollout_group;
 namespace engine = runtime::rollout;
 using event = rollout_machine::event;
+using effect = rollout_machine::effect;
 
 /// Requests that wait for the one that runs.
 constexpr std::size_t max_pending_batches = 16;
@@ -35,9 +36,26 @@ public:
 
   behavior_type make_behavior() override {
     started();
-    return {on(&rollout::on_generate),        on(&rollout::on_consume),
-            on(&rollout::on_weights_changed), on(&rollout::on_drain),
-            on(&rollout::on_release),         on_continuation()};
+    return {on(&rollout::on_generate),
+            on(&rollout::on_consume),
+            on(&rollout::on_weights_changed),
+            on(&rollout::on_weights_torn),
+            on(&rollout::on_drain),
+            on(&rollout::on_release),
+            on_continuation()};
+  }
+
+  /// Nobody waits in vain, and it is terminal before its owner.
+  void on_exit() override {
+    machine_.apply(event::stop_requested);
+    const failure why{errc::shutting_down, identity_.name + " was stopped"};
+    if (running_)
+      running_->answer.refuse(why);
+    for (const auto& b : pending_)
+      b->answer.refuse(why);
+    for (auto& answer : drain_answers_)
+      answer.refuse(why);
+    actor_base::on_exit();
   }
 
 private:
@@ -47,11 +65,10 @@ private:
     open_request<groups_generated> answer;
     std::vector<rollout_group> prompts;
     bool has_view = false, has_lease = false;
+    bool is_admitted = false; ///< its groups are counted in the machine
   };
 
   caf::result<groups_generated> on_generate(generate& request) {
-    if (rank_.control.load() != 0) // sent before the loop knew
-      throw drains();
     if (pending_.size() >= max_pending_batches)
       throw failure(errc::capacity_exceeded,
                     identity_.name + ": " + std::to_string(pending_.size())
@@ -60,14 +77,27 @@ private:
     if (request.ids.empty())
       throw failure(errc::invalid_request,
                     identity_.name + ": generate names no group");
-    for (std::size_t i = 0; i < request.ids.size(); ++i)
-      machine_.apply(event::generate_requested);
+    require_takes_groups();
     pending_.push_back(
       std::make_shared<batch>(batch{request, open<groups_generated>(), {}}));
     const auto answer = pending_.back()->answer.result();
-    if (!running_)
-      start_next();
+    start_next();
     return answer;
+  }
+
+  /// Errors: shutting_down, weights_torn, refused_by_state; nothing changes.
+  void require_takes_groups() {
+    if (rank_.control.load() != 0) // sent before the loop knew
+      throw drains();
+    if (is_torn_)
+      throw failure(errc::weights_torn,
+                    identity_.name
+                      + " generates nothing: an update broke off "
+                        "after version "
+                      + std::to_string(version_)
+                      + "; resume from the newest checkpoint");
+    if (machine_.peek(event::generate_requested).what == verdict::reject)
+      machine_.apply(event::generate_requested); // says why
   }
 
   caf::result<consumed> on_consume(protocols::consume& request) {
@@ -84,10 +114,23 @@ private:
   }
 
   caf::result<acknowledged> on_weights_changed(weights_changed& news) {
-    machine_.apply(event::weights_changed);
+    const auto out = machine_.apply(event::weights_changed);
+    if (out.taken && out.taken->effects[0] == effect::answer_refused)
+      throw failure(errc::refused_by_state,
+                    identity_.name + " refuses version "
+                      + std::to_string(news.version) + ": its view of version "
+                      + std::to_string(version_) + " is still out");
+    is_torn_ = false;
     version_ = news.version;
     card_.set_progress({}, version_);
     return acknowledged{version_};
+  }
+
+  /// Rule 6. Groups under way end with the quantum that runs.
+  caf::result<acknowledged> on_weights_torn(weights_torn& news) {
+    machine_.apply(event::weights_torn);
+    is_torn_ = true;
+    return acknowledged{news.version};
   }
 
   caf::result<drained> on_drain(drain&) {
@@ -119,7 +162,7 @@ private:
   // -- one batch, step by step ------------------------------------------------
 
   void start_next() {
-    if (pending_.empty())
+    if (running_ || pending_.empty())
       return;
     running_ = pending_.front();
     pending_.pop_front();
@@ -170,9 +213,18 @@ private:
       lease{process_.make_header(), layout.num_bytes()}, deadline::control,
       [this, layout](leased& l) {
         running_->has_lease = true;
+        admit(*running_);
         submit({reinterpret_cast<float*>(l.address), layout});
       },
       failing());
+  }
+
+  /// View and lease are there; whether they are needed is asked again.
+  void admit(batch& b) {
+    require_takes_groups();
+    for (std::size_t i = 0; i < b.request.ids.size(); ++i)
+      machine_.apply(event::generate_requested);
+    b.is_admitted = true;
   }
 
   void submit(const engine::kv_cache_view& cache) {
@@ -244,7 +296,9 @@ private:
       [this](engine::quantum_report report) {
         switch (report.end) {
         case engine::quantum_end::idle: collect(); break;
-        case engine::quantum_end::steps_done: next_quantum(); break;
+        case engine::quantum_end::steps_done:
+          is_torn_ ? abort_batch() : next_quantum();
+          break;
         default: abort_batch(); break;
         }
       },
@@ -275,17 +329,19 @@ private:
   }
 
   void abort_batch() {
+    const auto why = is_torn_ ? errc::weights_torn : errc::shutting_down;
     run_on(
       rank_.compute, "abort_groups",
       [this] {
         drop_groups();
         return 0;
       },
-      [this](int) {
-        end_batch(
-          {errc::shutting_down, identity_.name + ": "
-                                  + std::to_string(running_->request.ids.size())
-                                  + " groups were given up to drain"});
+      [this, why](int) {
+        end_batch({why, identity_.name + ": "
+                          + std::to_string(running_->request.ids.size())
+                          + " groups were given up, "
+                          + (why == errc::weights_torn ? "the weights are torn"
+                                                       : "to drain")});
       },
       failing());
   }
@@ -303,10 +359,12 @@ private:
   /// Gives back what the batch holds, then answers, so that the caller may
   /// train at once.
   void finish_batch(std::function<void(batch&)> respond) {
-    auto ended = std::move(running_);
-    auto finish = [this, ended, respond = std::move(respond)] {
+    auto ended = running_;
+    if (ended->is_admitted)
       for (std::size_t i = 0; i < ended->request.ids.size(); ++i)
         machine_.apply(event::group_finished);
+    auto finish = [this, ended, respond = std::move(respond)] {
+      running_ = nullptr;
       respond(*ended);
       if (rank_.control.load() != 0)
         refuse_pending();
@@ -346,8 +404,6 @@ private:
     while (!pending_.empty()) {
       const auto b = pending_.front();
       pending_.pop_front();
-      for (std::size_t i = 0; i < b->request.ids.size(); ++i)
-        machine_.apply(event::group_finished);
       b->answer.refuse(drains());
     }
   }
@@ -409,6 +465,7 @@ private:
   // -- phase ------------------------------------------------------------------
   machine_instance<rollout_machine> machine_;
   policy_version version_ = 0;
+  bool is_torn_ = false; ///< no whole version since an update that broke off
 
   // -- work in hand -----------------------------------------------------------
   std::deque<std::shared_ptr<batch>> pending_;

@@ -24,14 +24,13 @@ using runtime::inspect::view_format;
 
 /// Internal: argv of the processes that the launcher starts.
 int run_internal(const std::string& which, std::vector<std::string> rest) {
-  if (which == "keeper") {
-    if (!rest.empty() && rest.front() == "--")
-      rest.erase(rest.begin());
-    return runtime::process::run_keeper(rest);
-  }
   if (rest.size() < 2)
     throw protocols::failure(protocols::errc::invalid_request,
-                             "the coordinator is started by `troupe run`");
+                             "`troupe " + which
+                               + "` is started by `troupe run`");
+  if (which == "keeper")
+    return runtime::process::run_keeper({rest.begin() + 1, rest.end()},
+                                        std::stod(rest[0]));
   actors::coordinator_options options;
   options.run_directory = rest.at(0);
   options.task = rest.at(1) == "run" ? actors::coordinator_task::run

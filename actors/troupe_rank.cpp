@@ -11,8 +11,10 @@
 #include "runtime/experience/group_codec.hpp"
 #include "runtime/outputs/run_directory.hpp"
 
+#include <caf/function_view.hpp>
 #include <caf/io/all.hpp>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <future>
@@ -49,19 +51,27 @@ rank_arguments parse(std::span<char*> argv) {
           argv[5]};
 }
 
+/// Between two tries to connect; no wait of its own.
+constexpr std::chrono::milliseconds one_try{20};
+
 /// A heartbeat that falls into a handshake ends it (OPERATIONS 0.6): connects
-/// are retried until the deadline.
+/// are retried until the deadline, which also bounds a try: a coordinator that
+/// is frozen accepts, and says nothing.
 coordinator_actor connect(caf::actor_system& system, const rank_arguments& a,
                           std::chrono::milliseconds patience) {
   const auto until = std::chrono::steady_clock::now() + patience;
   std::string why;
   do {
-    auto got =
-      system.middleman().remote_actor<coordinator_actor>(a.host, a.port);
-    if (got)
-      return *got;
-    why = system.render(got.error());
-    std::this_thread::sleep_for(std::chrono::milliseconds{20});
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(
+      until - std::chrono::steady_clock::now());
+    auto connecting =
+      caf::make_function_view(system.middleman().actor_handle(),
+                              caf::duration{std::max(left, one_try)});
+    const auto got = connecting(caf::connect_atom::value, a.host, a.port);
+    if (got && std::get<1>(*got))
+      return caf::actor_cast<coordinator_actor>(std::get<1>(*got));
+    why = got ? "nobody answers there" : system.render(got.error());
+    std::this_thread::sleep_for(one_try);
   } while (std::chrono::steady_clock::now() < until);
   throw failure(errc::deadline_exceeded,
                 a.process + ": no connection to the coordinator at " + a.host
@@ -81,6 +91,7 @@ int run(const rank_arguments& a) {
   process.run_directory = a.run_directory;
   process.cards = runtime::inspect::card_file::create(
     a.run_directory, a.process, runtime::inspect::process_kind::rank, a.run_id);
+  warn_if_unseen(*process.cards);
   process.journal = std::make_shared<runtime::journal::writer>(process.cards);
   process.cards->set_process_state("joining");
 
@@ -113,7 +124,7 @@ int run(const rank_arguments& a) {
                     .store = store};
   std::promise<std::string> ended;
   {
-    caf_config config{a.run_id};
+    caf_config config{a.run_id, process.deadline_scale};
     caf::actor_system system{config};
     // Bounded: an actor that does not end must not hold the process.
     system.await_actors_before_shutdown(false);
@@ -124,7 +135,8 @@ int run(const rank_arguments& a) {
       [&ended](const std::string& why) { ended.set_value(why); });
     const auto why = ended.get_future().get();
     rank.control.store(1);
-    const auto patience = process.patience(deadline::control);
+    const auto patience = process.patience(
+      why == "aborted" ? deadline::terminate : deadline::control);
     const auto until = std::chrono::steady_clock::now() + patience;
     while (system.registry().running() > 0
            && std::chrono::steady_clock::now() < until)
@@ -133,6 +145,10 @@ int run(const rank_arguments& a) {
     files.close(patience);
     process.cards->set_process_state("ended");
     process.journal->close(why);
+    if (why == "aborted") {
+      std::fflush(nullptr);
+      std::_Exit(0); // in order, and no closure is awaited
+    }
     if (why != "stopped") {
       std::fprintf(stderr, "troupe_rank: %s: %s\n", a.process.c_str(),
                    why.c_str());

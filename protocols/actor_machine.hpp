@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The life of any actor, kept by the actor base. `busy` counts what the actor
-// has under way: requests that it has not answered yet. `lost` is set by the
-// rank supervisor or the coordinator when the process is gone.
+// has under way: requests that it has not answered yet. `lost` is recorded by
+// the coordinator when the process is gone, from the card that is left.
 #pragma once
 
 #include "protocols/machine.hpp"

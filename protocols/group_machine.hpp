@@ -21,7 +21,7 @@ struct group_machine {
     rewarded,   ///< may be trained on
     leased,     ///< a trainer has it
     consumed,   ///< its optimizer step is done
-    dropped,    ///< never trained on; the reason is recorded
+    dropped,    ///< never trained on; the event is the reason
     count_
   };
 
@@ -48,17 +48,13 @@ struct group_machine {
 
   enum class effect : std::uint8_t {
     none,
-    send_generate,
-    send_grade,
     answer_leased,
     answer_refused,
-    free_columns,
-    record_reason,
-    report_retry, ///< prompt source: the next attempt, if it has one
+    free_columns, ///< of the store that made them
     count_
   };
 
-  /// The index sets both before it applies lease_requested.
+  /// The index sets both: the age when a trainer asks, the most at the start.
   struct data {
     std::uint16_t policy_age_steps = 0;
     std::uint16_t max_policy_age = 0;
@@ -101,40 +97,40 @@ struct group_machine {
     using x = effect;
     return std::to_array<row<group_machine>>({
       {s::queued, e::group_dispatched, g::always, s::generating,
-       {x::send_generate}, "in the order of the prompts"},
+       {}, "in the order of the prompts"},
       {s::queued, e::drop_requested, g::always, s::dropped,
-       {x::record_reason}, "no rollout has it"},
+       {}, "no rollout has it"},
       {s::generating, e::group_generated, g::always, s::generated,
        {}, "lengths and versions are known"},
       {s::generating, e::generation_failed, g::always, s::dropped,
-       {x::free_columns, x::record_reason, x::report_retry},
+       {x::free_columns},
        "half a group is no group"},
       {s::generating, e::drop_requested, g::always, s::dropped,
-       {x::free_columns, x::record_reason}, "the rollout is told, too"},
+       {x::free_columns}, "the rollout drains, or the job ends"},
       {s::generated, e::grading_began, g::always, s::rewarding,
-       {x::send_grade}, "the reward pool has room"},
+       {}, "the reward pool has room"},
       {s::generated, e::drop_requested, g::always, s::dropped,
-       {x::free_columns, x::record_reason}, "nobody has it"},
+       {x::free_columns}, "nobody has it"},
       {s::rewarding, e::group_graded, g::always, s::rewarded,
        {}, "enough samples have a reward"},
       {s::rewarding, e::grading_failed, g::always, s::dropped,
-       {x::free_columns, x::record_reason, x::report_retry},
+       {x::free_columns},
        "a worker died, was late, or gave no number"},
       {s::rewarding, e::drop_requested, g::always, s::dropped,
-       {x::free_columns, x::record_reason}, "late rewards are ignored"},
+       {x::free_columns}, "late rewards are ignored"},
       {s::rewarded, e::lease_requested, g::fresh, s::leased,
        {x::answer_leased}, "within max_policy_age"},
       {s::rewarded, e::lease_requested, g::stale, s::dropped,
-       {x::answer_refused, x::free_columns, x::record_reason},
+       {x::answer_refused, x::free_columns},
        "older than max_policy_age allows"},
       {s::rewarded, e::drop_requested, g::always, s::dropped,
-       {x::free_columns, x::record_reason}, "nobody has it"},
+       {x::free_columns}, "nobody has it"},
       {s::leased, e::step_finished, g::always, s::consumed,
        {x::free_columns}, "exactly once"},
       {s::leased, e::lease_returned, g::always, s::rewarded,
        {}, "the step was not done, or a later epoch has it again"},
       {s::leased, e::drop_requested, g::always, s::dropped,
-       {x::free_columns, x::record_reason}, "its trainer is lost"},
+       {x::free_columns}, "its trainer is lost"},
     });
   }
   // clang-format on

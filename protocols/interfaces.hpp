@@ -21,13 +21,14 @@ using hears = typename caf::replies_to<Event, envelope>::template with<void>;
 using rank_supervisor_actor =
   caf::typed_actor<answers<place, placed>, answers<close_gate, gate_closed>,
                    answers<run_to, fenced>, answers<release, released>,
-                   answers<stop, stopped>, answers<reserve, granted>,
-                   answers<give_up, given_up>, hears<continuation>>;
+                   answers<stop, stopped>, answers<abort_rank, rank_aborted>,
+                   answers<reserve, granted>, answers<give_up, given_up>,
+                   hears<continuation>>;
 
 using rollout_actor = caf::typed_actor<
   answers<generate, groups_generated>, answers<consume, consumed>,
-  answers<weights_changed, acknowledged>, answers<drain, drained>,
-  answers<release, released>, hears<continuation>>;
+  answers<weights_changed, acknowledged>, answers<weights_torn, acknowledged>,
+  answers<drain, drained>, answers<release, released>, hears<continuation>>;
 
 using cache_owner_actor = caf::typed_actor<
   answers<lease, leased>, answers<give_back, gave_back>, answers<park, parked>,

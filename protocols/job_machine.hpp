@@ -30,6 +30,7 @@ struct job_machine {
     ranks_joined,      ///< every rank of the plan is ready
     drain_requested,   ///< first Ctrl-C, or an operator's request
     loop_finished,     ///< the loop returned, its last checkpoint is sealed
+    loop_failed,       ///< the loop gave up; all processes are whole
     failure_reported,  ///< refusal, loss of a process, or an exhausted deadline
     abort_requested,   ///< second Ctrl-C
     shutdown_finished, ///< the shutdown machine is done
@@ -147,6 +148,9 @@ struct job_machine {
        {x::begin_shutdown}, "the last step is done and saved"},
       {s::running, e::drain_requested, g::always, s::draining,
        {x::ask_loop_to_stop}, "first Ctrl-C: end the unit, save, close"},
+      {s::running, e::loop_failed, g::always, s::closing,
+       {x::mark_failed, x::record_cause, x::begin_shutdown},
+       "nothing is lost: the ordered way down"},
       {s::running, e::failure_reported, g::always, s::closing,
        {x::mark_failed, x::record_cause, x::begin_abort},
        "no recovery in this version: resume from the newest checkpoint"},
@@ -155,6 +159,9 @@ struct job_machine {
       // draining
       {s::draining, e::loop_finished, g::always, s::closing,
        {x::begin_shutdown}, "what was trained is saved"},
+      {s::draining, e::loop_failed, g::always, s::closing,
+       {x::mark_failed, x::record_cause, x::begin_shutdown},
+       "the promised checkpoint may be missing: not a success"},
       {s::draining, e::failure_reported, g::always, s::closing,
        {x::mark_failed, x::record_cause, x::begin_abort},
        "the promised checkpoint may be missing: not a success"},
@@ -182,14 +189,17 @@ struct job_machine {
       {s::submitted, e::placed, v::reject, "no placement began"},
       {s::submitted, e::ranks_joined, v::reject, "no rank was spawned"},
       {s::submitted, e::loop_finished, v::reject, "no loop was started"},
+      {s::submitted, e::loop_failed, v::reject, "no loop was started"},
       {s::submitted, e::shutdown_finished, v::reject, "none began"},
       {s::placing, e::placement_began, v::reject, "it did already"},
       {s::placing, e::ranks_joined, v::reject, "no rank was spawned"},
       {s::placing, e::loop_finished, v::reject, "no loop was started"},
+      {s::placing, e::loop_failed, v::reject, "no loop was started"},
       {s::placing, e::shutdown_finished, v::reject, "none began"},
       {s::joining, e::placement_began, v::reject, "the job is placed"},
       {s::joining, e::placed, v::reject, "the job is placed"},
       {s::joining, e::loop_finished, v::reject, "no loop was started"},
+      {s::joining, e::loop_failed, v::reject, "no loop was started"},
       {s::joining, e::shutdown_finished, v::reject, "none began"},
       {s::running, e::placement_began, v::reject, "the job is placed"},
       {s::running, e::placed, v::reject, "the job is placed"},
@@ -205,11 +215,13 @@ struct job_machine {
       {s::closing, e::ranks_joined, v::ignore, "too late, they are told"},
       {s::closing, e::drain_requested, v::ignore, "it closes already"},
       {s::closing, e::loop_finished, v::ignore, "it was cut short"},
+      {s::closing, e::loop_failed, v::ignore, "the first cause counts"},
       {s::done, e::placement_began, v::reject, "the job has ended"},
       {s::done, e::placed, v::reject, "the job has ended"},
       {s::done, e::ranks_joined, v::reject, "the job has ended"},
       {s::done, e::drain_requested, v::ignore, "the job has ended"},
       {s::done, e::loop_finished, v::reject, "the job has ended"},
+      {s::done, e::loop_failed, v::reject, "the job has ended"},
       {s::done, e::failure_reported, v::ignore, "the job has ended"},
       {s::done, e::abort_requested, v::ignore, "the job has ended"},
       {s::done, e::shutdown_finished, v::reject, "the job has ended"},
@@ -218,6 +230,7 @@ struct job_machine {
       {s::failed, e::ranks_joined, v::reject, "the job has ended"},
       {s::failed, e::drain_requested, v::ignore, "the job has ended"},
       {s::failed, e::loop_finished, v::ignore, "it was cut short"},
+      {s::failed, e::loop_failed, v::ignore, "the first cause counts"},
       {s::failed, e::failure_reported, v::ignore, "the first cause counts"},
       {s::failed, e::abort_requested, v::ignore, "the job has ended"},
       {s::failed, e::shutdown_finished, v::reject, "the job has ended"},

@@ -23,7 +23,8 @@ struct real {
   std::uint64_t bits = 0;
 };
 
-/// Makes a request checkable later.
+/// Makes a request checkable. Every receiver refuses an older epoch than its
+/// own (epoch_stale), and names the request by its number.
 struct header {
   std::uint64_t request_id = 0;
   job_epoch epoch = 0;
@@ -43,12 +44,13 @@ struct metric {
 // -- membership: rank supervisor <-> coordinator ------------------------------
 
 /// Rank -> coordinator, first message. Safe to repeat. Reply: joined.
-/// Errors: epoch_stale, internal (another build's type list).
+/// Errors: epoch_stale (no process of this job, or another incarnation of one
+/// that has joined), unsupported (another build).
 struct join {
   std::string process; ///< "rank-0"
   std::int32_t pid = 0;
   std::uint64_t incarnation = 0;
-  std::string build; ///< version and LibTorch version
+  std::string build; ///< protocols::build_name()
   caf::strong_actor_ptr supervisor;
 };
 
@@ -105,13 +107,20 @@ struct released {
   std::uint64_t cache_bytes = 0; ///< still held; 0
 };
 
-/// Coordinator -> rank, S8: end the actors in reverse order of spawning.
+/// Coordinator -> rank, S9: end the actors in reverse order of spawning.
 struct stop {
   header head;
 };
 struct stopped {
   std::uint32_t num_actors = 0; ///< ended here
 };
+
+/// Coordinator -> rank, when the ordered way down is given up: drop all, await
+/// no unit, end. Safe to repeat.
+struct abort_rank {
+  header head;
+};
+struct rank_aborted {};
 
 // -- memory: any actor of a rank -> rank supervisor ---------------------------
 
@@ -171,10 +180,16 @@ struct consumed {
   std::uint32_t num_groups = 0;
 };
 
-/// Parameter shard -> rollout, after each update. Safe to repeat.
+/// Parameter shard -> rollout, after each update. Safe to repeat. Errors:
+/// refused_by_state, while a view is out.
 struct weights_changed {
   policy_version version = 0;
   std::uint64_t layout_generation = 0; ///< changed: derived data is stale
+};
+/// Parameter shard -> rollout: an update broke off. Nothing is generated until
+/// the next weights_changed. Safe to repeat.
+struct weights_torn {
+  policy_version version = 0; ///< the last whole one
 };
 struct acknowledged {
   policy_version version = 0;
@@ -347,12 +362,14 @@ struct seek {
 };
 struct sought {};
 
-/// Job -> experience index: groups change state. Reply: counts by state.
+/// Job -> experience index: groups change state; those that end are freed in
+/// the rollout's store. Reply: how many live. Errors: refused_by_state,
+/// capacity_exceeded, invalid_request (older than may be trained on).
 struct move_groups {
   header head;
   std::vector<group_id> ids;
-  std::uint8_t event = 0; ///< group_machine::event
-  policy_version version = 0;
+  std::uint8_t event = 0;     ///< group_machine::event
+  policy_version version = 0; ///< of the weights now
 };
 struct groups_moved {
   std::uint32_t num_live = 0;
@@ -413,7 +430,7 @@ struct job_closed {
 
 // -- processes ----------------------------------------------------------------
 
-/// Host agent -> coordinator, from the launcher's events.
+/// Main -> coordinator, from the launcher's events.
 struct process_exited {
   std::string process;
   std::int32_t pid = 0;

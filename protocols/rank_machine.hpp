@@ -144,7 +144,7 @@ struct rank_machine {
       {s::released, e::release_requested, g::always, s::released,
        {x::answer_released}, "repeated messages are acknowledged again"},
       {s::released, e::stop_requested, g::always, s::stopped,
-       {x::stop_actors, x::answer_stopped}, "S8"},
+       {x::stop_actors, x::answer_stopped}, "S9"},
       {s::released, e::abort_requested, g::always, s::stopped,
        {x::drop_all, x::answer_aborted}, "little is left to drop"},
       {s::released, e::process_lost, g::always, s::lost,

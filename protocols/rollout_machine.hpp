@@ -195,7 +195,7 @@ struct rollout_machine {
        {x::drop_groups, x::return_view, x::answer_stopped},
        "nobody waits in vain"},
       {s::draining, e::stop_requested, g::is_idle, s::stopped,
-       {x::answer_stopped}, "S8"},
+       {x::answer_stopped}, "S9"},
     });
   }
   // clang-format on
@@ -213,10 +213,10 @@ struct rollout_machine {
       {s::unpublished, e::resume_requested, v::reject, "not paused"},
       {s::ready, e::group_finished, v::reject, "none is under way"},
       {s::ready, e::resume_requested, v::reject, "not paused"},
-      {s::generating, e::weights_changed, v::defer,
-       "until the view is returned"},
+      {s::generating, e::weights_changed, v::reject,
+       "its view is out: nobody may have written"},
       {s::generating, e::resume_requested, v::reject, "not paused"},
-      {s::paused, e::group_finished, v::defer, "until resumed"},
+      {s::paused, e::group_finished, v::reject, "nothing runs"},
       {s::draining, e::generate_requested, v::reject, "admission is closed"},
       {s::draining, e::pause_requested, v::reject, "it drains"},
       {s::draining, e::resume_requested, v::ignore, "it runs already"},

@@ -57,7 +57,7 @@ struct shutdown_machine {
     await_all,      ///< every member is missing; the deadline starts
     count_ack,
     begin_abort, ///< a new epoch: tell the survivors, short deadline
-    kill_rest,   ///< SIGTERM, 3 s, SIGKILL
+    kill_rest,   ///< the launcher: SIGTERM, grace, SIGKILL
     report_done, ///< job: shutdown_finished
     count_
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process/keeper.hpp"
 
+#include "runtime/config/deadlines.hpp"
 #include "runtime/process/child.hpp"
 #include "runtime/process/descendants.hpp"
 #include "runtime/process/unique_fd.hpp"
@@ -8,17 +9,12 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-#include <chrono>
 #include <csignal>
 #include <optional>
 
 namespace troupe::runtime::process {
 
 namespace {
-
-/// Killed processes go in milliseconds, unless the kernel holds them; those the
-/// launcher inherits.
-constexpr auto end_deadline = std::chrono::milliseconds{2'000};
 
 /// Reaps children; returns the worker's status once it has ended.
 std::optional<exit_status> reap_worker(pid_t worker) {
@@ -32,7 +28,7 @@ std::optional<exit_status> reap_worker(pid_t worker) {
 
 } // namespace
 
-int run_keeper(const std::vector<std::string>& argv) {
+int run_keeper(const std::vector<std::string>& argv, double deadline_scale) {
   sigset_t watched;
   ::sigemptyset(&watched);
   for (int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
@@ -62,7 +58,9 @@ int run_keeper(const std::vector<std::string>& argv) {
       break;
     }
   }
-  kill_descendants(end_deadline);
+  // Those that the kernel holds longer, the launcher inherits.
+  kill_descendants(
+    config::duration_of(config::deadline::worker_end, deadline_scale));
   return status.shell_code();
 }
 

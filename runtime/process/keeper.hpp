@@ -16,7 +16,8 @@ constexpr int worker_script_fd = 4; ///< memfd with python_worker.py
 /// Runs argv as a worker in a session of its own. On SIGTERM, or when the
 /// worker ends, kills and reaps all that lives below, then returns the worker's
 /// exit code (128 + signal when killed). Errors: io_failed when the worker
-/// cannot be started. Thread: the only one of the process.
-int run_keeper(const std::vector<std::string>& argv);
+/// cannot be started. Thread: the only one of the process. `deadline_scale`:
+/// limits.deadline_scale of the job.
+int run_keeper(const std::vector<std::string>& argv, double deadline_scale);
 
 } // namespace troupe::runtime::process

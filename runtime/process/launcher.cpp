@@ -175,7 +175,7 @@ int launcher::run() {
     if (deadline_ && clock::now() >= *deadline_)
       on_deadline();
   }
-  if (!kill_descendants(options_.deadlines.reap))
+  if (!kill_descendants(scaled(options_.deadlines.reap)))
     print("some processes do not end, even by SIGKILL; left behind: "
           + std::to_string(list_descendants().size()));
   return exit_code_;
@@ -226,6 +226,8 @@ void launcher::handle(packet& p) {
     kill_member(request);
   } else if (type == "report") {
     reported_ = request.at("code").get<int>();
+    tighten(clock::now() + scaled(options_.deadlines.after_report),
+            "did not end after its report");
     print_report(request.at("cause").get<std::string>());
   } else {
     throw std::invalid_argument{"unknown type '" + type + "'"};
@@ -350,6 +352,8 @@ void launcher::reap() {
     auto ended = std::move(found->second);
     members_.erase(found);
     auto status = decode_wait_status(wait_status);
+    if (!status.is_clean() && options_.record_end && !run_directory_.empty())
+      options_.record_end(run_directory_, ended.name, to_string(status));
     if (pid == coordinator_) {
       coordinator_ended(status);
       continue;

@@ -8,6 +8,8 @@
 // launcher acts alone only when the coordinator is gone or late.
 #pragma once
 
+#include "runtime/config/deadlines.hpp"
+
 #include <chrono>
 #include <filesystem>
 #include <functional>
@@ -25,17 +27,24 @@ enum exit_code : int {
   exit_aborted = 130,
 };
 
-/// Multiplied by the deadline scale that the coordinator tells.
+/// Rows of the table of deadlines; tests have shorter ones. Multiplied by the
+/// deadline scale that the coordinator tells.
 struct launcher_deadlines {
   /// From a rank's loss to the end of the tree, unless the coordinator ended
   /// by itself.
-  std::chrono::milliseconds after_loss{3'000};
+  std::chrono::milliseconds after_loss =
+    config::duration_of(config::deadline::after_loss);
   /// From the second signal to the end of the tree.
-  std::chrono::milliseconds after_abort{10'000};
+  std::chrono::milliseconds after_abort =
+    config::duration_of(config::deadline::after_abort);
+  /// From the coordinator's report to its end.
+  std::chrono::milliseconds after_report =
+    config::duration_of(config::deadline::after_report);
   /// From SIGTERM to SIGKILL when the launcher ends the tree.
-  std::chrono::milliseconds grace{1'000};
+  std::chrono::milliseconds grace =
+    config::duration_of(config::deadline::terminate);
   /// From SIGKILL until the launcher stops waiting for the killed.
-  std::chrono::milliseconds reap{5'000};
+  std::chrono::milliseconds reap = config::duration_of(config::deadline::reap);
 };
 
 struct launcher_options {
@@ -47,6 +56,11 @@ struct launcher_options {
                             const std::string& process,
                             const std::string& what_happened)>
     describe;
+  /// Told how a process ended that did not end in order, before anything is
+  /// printed: its own files can say so from then on.
+  std::function<void(const std::filesystem::path& run_directory,
+                     const std::string& process, const std::string& end)>
+    record_end;
   launcher_deadlines deadlines;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process/launcher_client.hpp"
 
+#include "runtime/config/deadlines.hpp"
 #include "runtime/process/launcher_wire.hpp"
 
 #include <nlohmann/json.hpp>
@@ -28,8 +29,6 @@ using json = nlohmann::json;
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr auto flush_deadline = milliseconds{1'000};
-
 /// Fits into a packet however JSON escapes it.
 constexpr std::size_t max_cause_bytes = 8192;
 
@@ -52,6 +51,7 @@ struct launcher_client::impl {
   std::int64_t next_request = 1;                // guarded
   bool lost = false;                            // guarded
   std::atomic<bool> closing = false;
+  std::atomic<double> deadline_scale = 1.0;
   std::thread thread;
 
   void notify() const {
@@ -79,7 +79,8 @@ struct launcher_client::impl {
     std::optional<clock::time_point> end;
     for (;;) {
       if (closing && !end)
-        end = clock::now() + flush_deadline;
+        end = clock::now()
+              + config::duration_of(config::deadline::flush, deadline_scale);
       bool has_output = false;
       {
         std::lock_guard guard{mutex};
@@ -241,6 +242,7 @@ launcher_client::~launcher_client() {
 
 void launcher_client::configure(const std::filesystem::path& run_directory,
                                 double deadline_scale) {
+  impl_->deadline_scale = deadline_scale;
   impl_->enqueue({{"type", "configure"},
                   {"run_directory", run_directory.string()},
                   {"deadline_scale", deadline_scale}});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/process/worker_pool.hpp"
 
+#include "runtime/config/deadlines.hpp"
 #include "runtime/process/keeper.hpp"
 #include "runtime/process/python_worker_text.hpp"
 #include "runtime/process/worker_connection.hpp"
@@ -29,8 +30,6 @@ using json = nlohmann::json;
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using outcome = worker_connection::outcome;
-
-constexpr auto spawn_deadline = milliseconds{5'000};
 
 using ready_callback = std::function<void(std::optional<failure>)>;
 using grade_callback = std::function<void(std::vector<grade_result>)>;
@@ -217,6 +216,7 @@ struct worker_pool::impl {
       request.name = name_of(index);
       request.kind = process_kind::worker;
       request.argv = options.keeper_argv;
+      request.argv.push_back(std::to_string(options.deadline_scale));
       request.argv.push_back(options.python);
       request.argv.push_back("/dev/fd/" + std::to_string(worker_script_fd));
       request.argv.insert(request.argv.end(), options.functions.begin(),
@@ -295,9 +295,12 @@ struct worker_pool::impl {
   }
 };
 
-worker_starter start_by_launcher(launcher_client& client) {
-  return {[&client](const spawn_request& request) {
-            client.spawn_and_wait(request, spawn_deadline);
+worker_starter start_by_launcher(launcher_client& client,
+                                 double deadline_scale) {
+  return {[&client, deadline_scale](const spawn_request& request) {
+            client.spawn_and_wait(
+              request,
+              config::duration_of(config::deadline::fork, deadline_scale));
           },
           [&client](const std::string& name) { client.kill(name, SIGTERM); }};
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "protocols/failure.hpp"
+#include "runtime/config/deadlines.hpp"
 #include "runtime/process/launcher_client.hpp"
 
 #include <chrono>
@@ -27,18 +28,21 @@ struct worker_starter {
 };
 
 /// Workers as children of the launcher.
-worker_starter start_by_launcher(launcher_client& client);
+worker_starter start_by_launcher(launcher_client& client,
+                                 double deadline_scale);
 
 struct worker_pool_options {
   std::string name = "worker"; ///< workers are NAME/0, NAME/1, ...
   int num_workers = 1;
   /// "file.py:function"; a path relative to the working directory.
   std::vector<std::string> functions;
-  /// The keeper's command, the worker's follows: {"/proc/self/exe", "keeper",
-  /// "--"} is the launcher's own binary.
-  std::vector<std::string> keeper_argv{"/proc/self/exe", "keeper", "--"};
+  /// The keeper's command; deadline_scale and the worker's command follow.
+  /// "/proc/self/exe" is the launcher's own binary.
+  std::vector<std::string> keeper_argv{"/proc/self/exe", "keeper"};
   std::string python = "python3";
-  std::chrono::milliseconds start_deadline{60'000}; ///< imports included
+  double deadline_scale = 1.0;
+  std::chrono::milliseconds start_deadline = ///< imports included
+    config::duration_of(config::deadline::worker_start);
   /// Starts in a row that may fail, and replacements in all, of one worker.
   int max_failed_starts = 3;
   int max_replacements = 1000;

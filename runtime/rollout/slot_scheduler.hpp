@@ -73,8 +73,8 @@ struct step_rows {
   void clear();
 };
 
-/// Invariants: RB-1 (FIFO) samples enter slots in the order of enqueue and
-/// sample index; RB-2 (free means untouched) no row is planned for a slot
+/// Invariants: RB-1, FIFO: samples enter slots in the order of enqueue and
+/// sample index; RB-2, free means untouched: no row is planned for a slot
 /// without a sample.
 class slot_scheduler {
 public:

@@ -14,6 +14,7 @@
 
 #include <caf/actor_system.hpp>
 #include <caf/scheduler/test_coordinator.hpp>
+#include <caf/scoped_actor.hpp>
 
 #include "tests/support/doctest.hpp"
 
@@ -102,6 +103,22 @@ private:
   machine_instance<job_machine> job_;
 };
 
+/// Takes a request up before it has started.
+class early_bird : public actor_base<checkpoint_index_actor> {
+public:
+  early_bird(caf::actor_config& config, process_context& process)
+    : actor_base(config, process, {"early", "early", "test"}) {}
+
+  behavior_type make_behavior() override {
+    life_.apply(actor_machine::event::request_accepted);
+    started();
+    return {on(&early_bird::on_save), on_continuation()};
+  }
+
+private:
+  caf::result<saved> on_save(save&) { return saved{}; }
+};
+
 struct fixture {
   fixture() {
     process.process = "rank-0";
@@ -169,7 +186,7 @@ struct fixture {
 
   tests::temporary_folder run;
   process_context process;
-  caf_config config{"run-7"};
+  caf_config config{"run-7", 1.0};
   std::optional<caf::actor_system> system;
   caf::scheduler::test_coordinator* scheduler = nullptr;
   prompt_source_actor target;
@@ -233,6 +250,36 @@ TEST_CASE_FIXTURE(fixture, "a cause does not leak into the next message") {
 
   CHECK(chain_of("asker").ends_with(
     "asking request_accepted <- message move_groups\n"));
+}
+
+TEST_CASE_FIXTURE(fixture, "an older epoch is refused by name and number") {
+  const auto sent = process.make_header();
+  process.epoch = 2;
+  caf::scoped_actor self{*system};
+  std::optional<failure> refusal;
+  auto ask = self->request(asker, caf::infinite, move_groups{sent, {}, 0},
+                           envelope{"loop", {}});
+  scheduler->run();
+  ask.receive([](groups_moved&, envelope&) {},
+              [&](caf::error& e) { refusal = to_failure(e, "asked"); });
+
+  REQUIRE(refusal);
+  CHECK(refusal->code() == errc::epoch_stale);
+  CHECK(std::string{refusal->what()}
+        == "asking refuses request " + std::to_string(sent.request_id)
+             + " of loop: it is of epoch 1, the job is in 2");
+}
+
+TEST_CASE_FIXTURE(fixture, "what came before the start is taken up") {
+  const auto early = system->spawn<early_bird>(std::ref(process));
+  scheduler->run();
+
+  const auto view = runtime::inspect::read_cards(run.path()).at(0);
+  for (const auto& actor : view.actors)
+    if (actor.name == "early")
+      CHECK(actor.states.at(0).state == "busy");
+  caf::anon_send_exit(early, caf::exit_reason::user_shutdown);
+  scheduler->run();
 }
 
 TEST_CASE_FIXTURE(fixture, "the mailbox shows a burst and gets empty again") {

@@ -17,7 +17,7 @@ using troupe::tests::failure_of;
 namespace {
 
 struct counting_system {
-  caf_config config{"test"};
+  caf_config config{"test", 1.0};
   caf::actor_system system{config};
   process_context process;
 };

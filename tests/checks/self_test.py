@@ -62,6 +62,12 @@ class checks(unittest.TestCase):
         self.rule("float", "protocols/a.hpp", "int a;\ndouble x;\n",
                   "// no double here\nreal(double v) : b(std::bit_cast<u>(v)) {}",
                   "a.hpp:2: 'double': a floating type")
+        self.rule("wait", "runtime/a.cpp",
+                  "int a;\nauto t = std::chrono::seconds{3};\n",
+                  "auto t = std::chrono::milliseconds{20}; // seconds{3}\n",
+                  "a.cpp:2: 'seconds{3}' is a wait of its own")
+        self.rule("wait", "actors/a.hpp", "constexpr milliseconds t{1};\n"
+                  "auto u = milliseconds{5'000};", "", "a.hpp:2: 'millisec")
         self.rule("size", "tests/golden/a.bin", b"x" * 500001, b"x" * 500000,
                   "500001 bytes")
 
@@ -118,6 +124,20 @@ class checks(unittest.TestCase):
         self.errors(lost + ROW.format("late", 803, "yes"), "is 802, not 803")
         self.errors(lost + ROW.format("late", 802, "no"), "says otherwise")
         self.errors(lost + "| `late` | 802 | m | | yes | d |", "six filled")
+
+    def test_invariants(self):
+        files = {"docs/glossary.md": "| GS | group store |\n| I | shutdown |\n",
+                 "runtime/a.hpp": "/// GS-1 (constant): a group is UTF-8.",
+                 "protocols/a.hpp": '{e::late, "I8: who is missing"},'}
+        tests = {"tests/a_test.cpp": '"GS-1: x" "I8: y"'}
+        self.expect({**files, **tests}, "", "invariants.py")
+        self.expect({**files, "tests/a_test.cpp": '"GS-11" "I8: y"'},
+                    "runtime/a.hpp: no test names GS-1", "invariants.py")
+        self.expect({**files, "tests/a_test.cpp": '"GS-1"'},
+                    "protocols/a.hpp: no test names I8", "invariants.py")
+        self.expect({**files, **tests, "kernels/b.hpp": "// GS-1 (again): b"},
+                    "GS-1 is defined in kernels/b.hpp, runtime/a.hpp",
+                    "invariants.py")
 
     def test_headers_alone(self):
         self.expect({"protocols/a.hpp": "#pragma once\nstd::string a();"},

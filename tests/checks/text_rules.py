@@ -14,7 +14,7 @@ import tree
 CODE = {".hpp", ".cpp", ".cu", ".cuh", ".h", ".c"}
 SOURCES = CODE | {".py", ".sh", ".cmake", ".pml", ".yaml", ".yml"}
 UNIT_TESTS = ("tests/protocols/", "tests/kernels/", "tests/runtime/",
-              "tests/actors/", "tests/conformance/")
+              "tests/actors/")
 MAX_BYTES = 500 * 1000
 
 
@@ -86,6 +86,18 @@ def floating(path, data):
         "'{}': a floating type in protocols/; send its bit pattern")
 
 
+def untabled_wait(path, data):
+    """Pauses between two looks, up to 50 ms, are no deadlines."""
+    code = without_comments(data.decode(errors="replace"))
+    for unit, limit in (("milliseconds", 50), ("seconds", 0), ("minutes", 0)):
+        for number, text in matching_lines(
+                code, rf"\b{unit}\{{[\d']+\}}",
+                "'{}' is a wait of its own; make it a row in "
+                "runtime/config/deadlines.hpp"):
+            if int(re.search(r"\{([\d']+)", text)[1].replace("'", "")) > limit:
+                yield number, text
+
+
 def unlistable(path, data):
     yield from matching_lines(
         data.decode(errors="replace"), r'TEST_CASE(_FIXTURE)?\([^"]*"[^"]*[;\[\]]',
@@ -105,6 +117,9 @@ RULES = {
     "todo": (lambda p: is_source(p) or p.suffix == ".md", bare_todo),
     "float": (lambda p: p.parts[0] == "protocols" and p.suffix in CODE,
               floating),
+    "wait": (lambda p: p.parts[0] in ("runtime", "actors")
+             and p.suffix in CODE and p.name != "deadlines.hpp",
+             untabled_wait),
     "names": (lambda p: p.parts[0] == "tests" and p.suffix in CODE,
               unlistable),
     "size": (lambda p: True, too_big),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protocols/machines.hpp"
 
+#include "protocols/machine_instance.hpp"
+#include "protocols/machine_list.hpp"
 #include "protocols/machine_text.hpp"
 
 #include <set>
@@ -53,6 +55,47 @@ TEST_CASE("a move that is none is explained") {
   CHECK(why_not_edge(m, "none", "saved", "writing")
           ->starts_with("machine 'checkpoint' has no event 'saved'; it has: "
                         "save_requested, "));
+}
+
+TEST_CASE("CK-1: a checkpoint is sealed when all its parts are there") {
+  machine_instance<checkpoint_machine> m{"checkpoint/step-1"};
+  using e = checkpoint_machine::event;
+  m.facts().num_parts = 2;
+  m.apply(e::save_requested);
+  m.apply(e::part_written);
+
+  m.apply(e::checkpoint_sealed);
+  CHECK(m.state() == checkpoint_machine::state::writing);
+  m.apply(e::part_written);
+  m.apply(e::checkpoint_sealed);
+  CHECK(m.state() == checkpoint_machine::state::sealed);
+}
+
+TEST_CASE("I8: in every phase of the shutdown a wait has its deadline") {
+  using e = shutdown_machine::event;
+  for (const auto phase : shutdown_machine::phases) {
+    machine_instance<shutdown_machine> m{"shutdown"};
+    m.apply(e::shutdown_requested);
+    while (m.state() != phase)
+      m.apply(e::phase_acked);
+
+    m.apply(e::deadline_expired);
+    CHECK(m.state() == shutdown_machine::state::aborting);
+    m.apply(e::deadline_expired);
+    CHECK(m.state() == shutdown_machine::state::done);
+  }
+}
+
+TEST_CASE("a loop that gives up is closed in order, and has failed") {
+  machine_instance<job_machine> m{"job"};
+  using e = job_machine::event;
+  for (const auto event : {e::placement_began, e::placed, e::ranks_joined})
+    m.apply(event);
+
+  const auto out = m.apply(e::loop_failed);
+  CHECK(out.taken->effects[2] == job_machine::effect::begin_shutdown);
+  m.apply(e::shutdown_finished);
+  CHECK(m.state() == job_machine::state::failed);
 }
 
 TEST_CASE("drawing and tables show every row") {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Documents that end in a part made from a table. After a change of the table
-// the failing test leaves the new part in the folder it ran in.
+// the failing test leaves the new part in the folder for temporary files.
 #pragma once
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -24,11 +25,17 @@ inline std::string generated_part(const std::string& file) {
            : text.substr(at + std::string{generated_marker}.size());
 }
 
-/// Returns `part`, and leaves it in a file beside the test.
-inline std::string expected_part(const std::string& name,
-                                 const std::string& part) {
-  std::ofstream{"expected_" + name} << part;
-  return part;
+/// True if `file` ends in `part`; if not, says in `advice` where that lies now.
+inline bool has_generated_part(const std::string& file, const std::string& part,
+                               std::string& advice) {
+  if (generated_part(file) == part)
+    return true;
+  const auto expected =
+    std::filesystem::temp_directory_path()
+    / ("expected_" + std::filesystem::path{file}.filename().string());
+  std::ofstream{expected} << part;
+  advice = file + ": its generated part must be that of " + expected.string();
+  return false;
 }
 
 } // namespace troupe::tests

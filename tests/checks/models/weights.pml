@@ -206,7 +206,8 @@ end:
           to_cache!cache_on_close_requested, from_nobody; goto next
        fi;
        apply_rollout(0, event);
-       assert(outcome_ != defer_);
+       assert(outcome_ != defer_); /* nothing has to be taken up later */
+       assert(outcome_ != reject_ || event != rollout_on_weights_changed);
        if
        :: is_returning -> is_returning = false;
           to_shard!weights_on_view_returned, from_nobody;

@@ -3,6 +3,7 @@
 
 #include "tests/support/failure_of.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/text_of_death.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -257,6 +258,18 @@ TEST_CASE("a step has one live writer") {
         })
         == "io_failed: " + (folder / "step-4.partial").string()
              + " is being written by a live process");
+}
+
+TEST_CASE("CP-1: a writer seals its own step") {
+  const temporary_folder folder;
+  CHECK(troupe::tests::text_of_death([&] {
+          checkpoint_writer writer{folder.path(), 3};
+          writer.seal({.job_identity = "job",
+                       .model_identity = "model",
+                       .step = 4,
+                       .files = {}});
+        }).find("CP-1")
+        != std::string::npos);
 }
 
 TEST_CASE("what is recorded must be there when it is sealed") {

@@ -3,6 +3,7 @@
 
 #include "tests/support/failure_of.hpp"
 #include "tests/support/temporary_folder.hpp"
+#include "tests/support/text_of_death.hpp"
 
 #include <bit>
 #include <cmath>
@@ -245,6 +246,19 @@ TEST_CASE("narrowing rounds to nearest, ties to even") {
     CHECK(narrow(value).first == bf16);
     CHECK(narrow(value).second == f16);
   }
+}
+
+TEST_CASE("ST-1: both sides of a conversion have one size") {
+  const std::vector<float> values{1, 2};
+  std::vector<float> to(3);
+  const tensor_view from{.name = "w",
+                         .dtype = tensor_dtype::f32,
+                         .shape = {2},
+                         .data =
+                           reinterpret_cast<const std::byte*>(values.data()),
+                         .bytes = 8};
+  CHECK(troupe::tests::text_of_death([&] { to_f32(from, to); }).find("ST-1")
+        != std::string::npos);
 }
 
 TEST_CASE("integers are no weights") {

@@ -16,10 +16,27 @@ using troupe::tests::read_file;
 TEST_SUITE_BEGIN("runtime.config.key_reference");
 
 TEST_CASE("docs/configuration.md lists the keys of the table") {
-  CHECK(
-    troupe::tests::generated_part(TROUPE_SOURCE_DIR "/docs/configuration.md")
-    == troupe::tests::expected_part("configuration.md",
-                                    render_key_reference()));
+  std::string advice;
+  const bool is_same = troupe::tests::has_generated_part(
+    TROUPE_SOURCE_DIR "/docs/configuration.md", render_key_reference(), advice);
+  CHECK_MESSAGE(is_same, advice);
+}
+
+TEST_CASE("a document that differs is told where its new part lies") {
+  const troupe::tests::temporary_folder folder;
+  const auto doc = folder.path() / "keys.md";
+  std::ofstream{doc} << "# Keys\n"
+                     << troupe::tests::generated_marker << "old\n";
+  std::string advice;
+
+  CHECK(troupe::tests::has_generated_part(doc, "old\n", advice));
+  CHECK(advice.empty());
+  CHECK_FALSE(troupe::tests::has_generated_part(doc, "new\n", advice));
+  const auto expected =
+    std::filesystem::temp_directory_path() / "expected_keys.md";
+  CHECK(advice.find(expected.string()) != std::string::npos);
+  CHECK(read_file(expected) == "new\n");
+  std::filesystem::remove(expected);
 }
 
 TEST_CASE("the job in docs/configuration.md reads") {

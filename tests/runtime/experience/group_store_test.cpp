@@ -28,7 +28,7 @@ failure failure_of(Action action) {
 
 TEST_SUITE("runtime.experience.group_store") {
 
-  TEST_CASE("a group is leased as it was put, without a copy") {
+  TEST_CASE("GS-1: a group is leased as it was put, without a copy") {
     group_store store{1u << 20};
     auto group = make_group({0, 1, 0}, 8, 10);
     store.put(group);

@@ -2,6 +2,7 @@
 #include "tests/support/subprocess.hpp"
 
 #include <csignal>
+#include <fstream>
 #include <sstream>
 
 #include "tests/support/doctest.hpp"
@@ -139,6 +140,28 @@ TEST_SUITE("runtime.process.launcher") {
                + "troupe: coordinator did not end the job after the loss of "
                  "rank/0"
                + card);
+    CHECK(t.launcher.survivors().empty());
+  }
+
+  TEST_CASE("a process that did not end in order has its end recorded") {
+    tree t{"deaf"};
+    t.await_ready();
+
+    ::kill(t.coordinator, SIGKILL);
+
+    CHECK(t.launcher.wait(5s) == 1);
+    std::ifstream ends{t.run.path() / "ends"};
+    std::string line;
+    REQUIRE(std::getline(ends, line));
+    CHECK(line == "coordinator: signal 9 (SIGKILL)");
+  }
+
+  TEST_CASE("a coordinator that reports and does not end is ended") {
+    tree t{"lingering"};
+
+    CHECK(t.launcher.wait(5s) == 1);
+    CHECK(t.says("the loop failed"));
+    CHECK(t.says("did not end after its report"));
     CHECK(t.launcher.survivors().empty());
   }
 

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
 #include <iostream>
 
@@ -37,8 +38,14 @@ int run_as_launcher(const std::string& scenario, const std::string& directory) {
     return process + " " + what_happened + "; card in "
            + run_directory.filename().string();
   };
+  options.record_end = [](const std::filesystem::path& run_directory,
+                          const std::string& process, const std::string& end) {
+    std::ofstream{run_directory / "ends", std::ios::app} << process << ": "
+                                                         << end << '\n';
+  };
   options.deadlines.after_loss = 1'000ms;
   options.deadlines.after_abort = 500ms;
+  options.deadlines.after_report = 500ms;
   options.deadlines.grace = 500ms;
   return run_launcher(options);
 }
@@ -82,7 +89,7 @@ pid_t start_member(launcher_client& client, const std::string& name,
   request.kind = kind;
   request.argv = {own_path(), "rank"};
   if (kind == process_kind::worker)
-    request.argv = {own_path(), "keeper", "--", own_path(), "worker"};
+    request.argv = {own_path(), "keeper", "1", own_path(), "worker"};
   request.fds = {{pipe.theirs.get(), 3}};
   pid_t pid = client.spawn_and_wait(request, spawn_deadline);
   pipe.theirs.close();
@@ -120,6 +127,11 @@ int run_as_coordinator(const std::string& scenario,
     client.report(exit_refused, "refused by the fixture");
     return exit_refused;
   }
+  if (scenario == "lingering") { // reports, and does not end
+    client.report(exit_failed, "the loop failed");
+    for (;;)
+      ::pause();
+  }
   pid_t rank = start_member(client, "rank/0", process_kind::rank);
   pid_t keeper = start_member(client, "worker/0", process_kind::worker);
   std::cout << "ready " << ::getpid() << " " << rank << " " << keeper
@@ -152,6 +164,6 @@ int main(int argc, char** argv) {
   if (role == "coordinator")
     return run_as_coordinator(words.at(1), words.at(2));
   if (role == "keeper")
-    return run_keeper({words.begin() + 2, words.end()});
+    return run_keeper({words.begin() + 2, words.end()}, std::stod(words[1]));
   return run_as_member(role == "worker");
 }

@@ -119,7 +119,7 @@ struct pool_fixture {
     std::ofstream{file} << functions_text;
     worker_pool_options options;
     options.num_workers = num_workers;
-    options.keeper_argv = {PROCESS_FIXTURE, "keeper", "--"};
+    options.keeper_argv = {PROCESS_FIXTURE, "keeper"};
     for (const auto& name : names)
       options.functions.push_back(file + ":" + name);
     pool.emplace(options, direct.get(mark));

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rollout beside a real parameter shard, with a cache owner that is played
+// and a model of a few hundred weights. What the tables say is looked for in
+// the journal.
+#include "actors/rollout.hpp"
+
+#include "actors/caf_config.hpp"
+#include "actors/parameter_shard.hpp"
+#include "actors/real.hpp"
+#include "runtime/config/read_job.hpp"
+#include "runtime/experience/row_codec.hpp"
+#include "runtime/journal/check.hpp"
+#include "runtime/journal/reader.hpp"
+#include "tests/support/temporary_folder.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/scoped_actor.hpp>
+
+#include <algorithm>
+
+#include "tests/support/doctest.hpp"
+
+namespace {
+
+using namespace troupe;
+using namespace troupe::protocols;
+using namespace troupe::actors;
+namespace experience = runtime::experience;
+
+constexpr std::chrono::seconds patience{20};
+
+/// Leases memory, or says no.
+class played_cache : public actor_base<cache_owner_actor> {
+public:
+  played_cache(caf::actor_config& config, process_context& process,
+               bool is_willing)
+    : actor_base(config, process, {"cache", "cache", "test"}),
+      is_willing_(is_willing) {}
+
+  behavior_type make_behavior() override {
+    started();
+    return {on(&played_cache::on_lease),
+            on(&played_cache::on_give_back),
+            on(&played_cache::on_park),
+            on(&played_cache::on_release),
+            on(&played_cache::on_retake),
+            on(&played_cache::on_close),
+            on_continuation()};
+  }
+
+private:
+  caf::result<leased> on_lease(lease& request) {
+    if (!is_willing_)
+      throw failure(errc::memory_refused, "the cache has not got the bytes");
+    memory_.resize(request.bytes / sizeof(float) + 1);
+    return leased{reinterpret_cast<std::uint64_t>(memory_.data()),
+                  request.bytes, 1};
+  }
+  caf::result<gave_back> on_give_back(give_back&) { return gave_back{}; }
+  caf::result<parked> on_park(park&) { return parked{}; }
+  caf::result<cache_released> on_release(release_cache&) {
+    return cache_released{};
+  }
+  caf::result<retaken> on_retake(retake&) { return retaken{}; }
+  caf::result<cache_closed> on_close(close_cache&) { return cache_closed{}; }
+
+  bool is_willing_;
+  std::vector<float> memory_;
+};
+
+struct fixture {
+  fixture() {
+    process.process = "rank-0";
+    process.run_directory = run.path();
+    process.cards = runtime::inspect::card_file::create(
+      run.path(), "rank-0", runtime::inspect::process_kind::rank, "run-7");
+    process.journal = std::make_shared<runtime::journal::writer>(process.cards);
+    host.serve(experience::service_rows, [](std::span<const std::byte> bytes) {
+      std::vector<experience::rollout_group> rows;
+      for (const auto& id : experience::decode_row_request(bytes).ids)
+        rows.push_back({.id = id, .prompt_ids = {1, 2}, .samples = {}});
+      return experience::encode_rows(rows);
+    });
+    rank.model = std::make_unique<runtime::train::rank_model>(
+      rank.config, rank.use, std::filesystem::path{}, pool);
+    system.emplace(config);
+    self.emplace(*system);
+    shard = spawn_parameter_shard(*system, rank);
+  }
+  ~fixture() {
+    end();
+    compute.close(patience);
+  }
+
+  void end() {
+    for (const auto& a : {caf::actor_cast<caf::actor>(roll), cache,
+                          caf::actor_cast<caf::actor>(shard)})
+      if (a) {
+        self->operator->()->send_exit(a, caf::exit_reason::user_shutdown);
+        (*self)->wait_for(a);
+      }
+    roll = nullptr;
+    cache = nullptr;
+    shard = nullptr;
+  }
+
+  void with_cache(bool is_willing) {
+    const auto played =
+      system->spawn<played_cache>(std::ref(process), is_willing);
+    cache = caf::actor_cast<caf::actor>(played);
+    roll = spawn_rollout(*system, rank, shard, played);
+    CHECK(ask<acknowledged>(
+            shard, know_rollout{caf::actor_cast<caf::strong_actor_ptr>(roll)})
+          == errc::none);
+  }
+
+  template <class Reply, class Target, class Request>
+  errc ask(const Target& target, Request request) {
+    errc code = errc::none;
+    (*self)
+      ->request(target, patience, std::move(request), envelope{"loop", {}})
+      .receive([](Reply&, envelope&) {},
+               [&](caf::error& e) { code = to_failure(e, "asked").code(); });
+    return code;
+  }
+
+  errc generate_one() {
+    generate request{
+      process.make_header(), {group_id{0, 0, 0}}, 2, "train", {}};
+    request.settings.temperature = to_real(1.0);
+    request.settings.top_p = to_real(1.0);
+    request.settings.max_new_tokens = 3;
+    return ask<groups_generated>(roll, request);
+  }
+
+  /// "machine: from -> to by event" of all machines but the actors'.
+  std::vector<std::string> moves() {
+    process.journal->flush(std::chrono::steady_clock::now() + patience);
+    const auto journals = runtime::journal::read_journals(run.path());
+    CHECK(runtime::journal::check_journals(journals).empty());
+    std::vector<std::string> out;
+    for (const auto& r : journals.at(0).records)
+      if (r.what.kind == "rollout" || r.what.kind == "weights")
+        out.push_back(r.what.kind + ": " + r.what.from + " -> " + r.what.to
+                      + " by " + r.what.event);
+    return out;
+  }
+
+  tests::temporary_folder run;
+  process_context process;
+  kernels::thread_pool pool{1};
+  runtime::process::work_queue compute{"compute", 64}, files{"files", 64};
+  experience::group_store store{std::size_t{1} << 20};
+  runtime::process::fd_pair sockets = runtime::process::make_stream_pair();
+  runtime::transport::frame_endpoint host{std::move(sockets.theirs),
+                                          {.peer = "rank", .run_id = "run-7"}};
+  runtime::transport::frame_endpoint plane{std::move(sockets.ours),
+                                           {.peer = "host", .run_id = "run-7"}};
+  rank_context rank{
+    .process = process,
+    .config = runtime::config::read_job(
+      TROUPE_SOURCE_DIR "/tests/support/tiny.yaml",
+      std::vector<std::string>{"run.directory=unused", "train.steps=1"}),
+    .pool = pool,
+    .compute = compute,
+    .files = files,
+    .data_plane = plane,
+    .store = store};
+  caf_config config{"run-7", 1.0};
+  std::optional<caf::actor_system> system;
+  std::optional<caf::scoped_actor> self;
+  parameter_shard_actor shard;
+  caf::actor cache;
+  rollout_actor roll;
+};
+
+} // namespace
+
+TEST_SUITE_BEGIN("actors.rollout_order");
+
+TEST_CASE_FIXTURE(fixture, "view and lease come before groups are counted") {
+  with_cache(true);
+
+  CHECK(generate_one() == errc::none);
+
+  CHECK(moves()
+        == std::vector<std::string>{
+          "weights: inference -> inference by version_loaded",
+          "rollout: unpublished -> ready by weights_changed",
+          "weights: inference -> inference by view_requested",
+          "rollout: ready -> generating by generate_requested",
+          "rollout: generating -> ready by group_finished",
+          "weights: inference -> inference by view_returned"});
+}
+
+TEST_CASE_FIXTURE(fixture, "without a lease nothing is generating") {
+  with_cache(false);
+
+  CHECK(generate_one() == errc::memory_refused);
+
+  const auto all = moves();
+  CHECK(all.back() == "weights: inference -> inference by view_returned");
+  CHECK(std::none_of(all.begin(), all.end(), [](const std::string& m) {
+    return m.find("generating") != std::string::npos;
+  }));
+}
+
+TEST_CASE_FIXTURE(fixture,
+                  "torn weights serve nothing, and the rollout knows") {
+  with_cache(true);
+  CHECK(ask<may_update>(shard, begin_update{process.make_header()})
+        == errc::none);
+
+  CHECK(ask<updated>(
+          shard, end_update{process.make_header(),
+                            static_cast<std::uint8_t>(update_outcome::failed)})
+        == errc::none);
+
+  CHECK(moves().back() == "rollout: ready -> unpublished by weights_torn");
+  CHECK(generate_one() == errc::weights_torn);
+  CHECK(ask<may_update>(shard, begin_update{process.make_header()})
+        == errc::weights_torn);
+  CHECK(ask<view_taken>(shard, take_view{process.make_header()})
+        == errc::weights_torn);
+}
+
+TEST_CASE_FIXTURE(fixture, "it ends stopped") {
+  with_cache(true);
+  end();
+
+  CHECK(moves().back() == "rollout: ready -> stopped by stop_requested");
+}
+
+TEST_SUITE_END();
