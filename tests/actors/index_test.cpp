@@ -31,8 +31,8 @@ using group_event = group_machine::event;
 
 constexpr std::chrono::seconds patience{20};
 
-/// What the played shard does with write_checkpoint.
-enum class shard_does : std::uint8_t { write, fail, nothing };
+/// What the played shard does with write_checkpoint; `end`: it has ended.
+enum class shard_does : std::uint8_t { write, fail, nothing, end };
 
 class played_shard : public actor_base<parameter_shard_actor> {
 public:
@@ -58,7 +58,8 @@ private:
     case shard_does::fail:
       std::ofstream{request.folder + "/half"} << "w";
       throw failure(errc::io_failed, "no space left on /disk");
-    case shard_does::nothing: break;
+    case shard_does::nothing:
+    case shard_does::end: break;
     }
     kept_ = open<checkpoint_written>();
     return kept_->result();
@@ -118,6 +119,10 @@ struct fixture {
     const auto shard = system->spawn<played_shard>(std::ref(process), what);
     const auto index =
       spawn_checkpoint_index(*system, process, job, file_queue, shard);
+    if (what == shard_does::end) {
+      caf::anon_send_exit(shard, caf::exit_reason::kill);
+      (*self)->wait_for(caf::actor_cast<caf::actor>(shard));
+    }
     spawned.push_back(caf::actor_cast<caf::actor>(shard));
     spawned.push_back(caf::actor_cast<caf::actor>(index));
     return index;
@@ -202,6 +207,13 @@ TEST_CASE_FIXTURE(fixture, "a writer that is silent fails it by its deadline") {
 
   CHECK(last_move("checkpoint/step-3")
         == "writing -> failed by deadline_expired");
+  CHECK_FALSE(has_folder("step-3.partial"));
+}
+
+TEST_CASE_FIXTURE(fixture, "a writer that is lost fails it") {
+  CHECK(save_step(3, shard_does::end) != "");
+
+  CHECK(last_move("checkpoint/step-3") == "writing -> failed by process_lost");
   CHECK_FALSE(has_folder("step-3.partial"));
 }
 
