@@ -29,7 +29,9 @@ struct tree {
     std::string word;
     in >> word >> coordinator >> rank >> keeper;
     REQUIRE(word == "ready");
-    // launcher, coordinator, rank, keeper, worker, its daemon
+    // launcher, coordinator, rank, keeper, worker, its daemon; who started the
+    // daemon may not have ended yet
+    REQUIRE(launcher.await_survivors(6, std::chrono::seconds{10}));
     REQUIRE(launcher.survivors().size() == 6);
   }
 
