@@ -156,9 +156,11 @@ protected:
         if constexpr (requires { request.head; })
           require_epoch(request.head, around);
         auto result = (static_cast<Self*>(this)->*answer)(request);
-        if (result.flag == caf::rt_value)
-          return {std::move(result.value.template get_mutable_as<Reply>(0)),
-                  seal()};
+        if (result.flag == caf::rt_value) {
+          auto& reply = result.value.template get_mutable_as<Reply>(0);
+          count(reply);
+          return {std::move(reply), seal()};
+        }
         if (result.flag == caf::rt_error)
           return std::move(result.err);
         return caf::delegated<Reply, envelope>{};
@@ -199,8 +201,14 @@ protected:
           self.template make_response_promise<Reply, protocols::envelope>()) {
       self.life_.apply(protocols::actor_machine::event::request_accepted);
     }
+    /// A reply that is too large is refused by name.
     void answer(Reply reply) {
-      self_->count(reply);
+      try {
+        self_->count(reply);
+      } catch (const protocols::failure& too_large) {
+        refuse(too_large);
+        return;
+      }
       promise_.deliver(std::move(reply), self_->seal());
       self_->life_.apply(protocols::actor_machine::event::request_answered);
     }

@@ -44,7 +44,7 @@ std::vector<group_id> ids_of(const std::vector<group>& groups) {
 struct actor_job::impl {
   caf::actor_system& system;
   control_context& control;
-  job_link& link;
+  std::shared_ptr<job_link> link;
   coordinator_actor coordinator;
   job_outputs* outputs = nullptr;
   std::int64_t resumed_step = -1;
@@ -84,7 +84,7 @@ struct actor_job::impl {
   /// Of a request that failed; nothing of them is in the store. A job that has
   /// ended moves nothing any more.
   void give_up(const std::vector<group_id>& ids, group_event why) {
-    if (!link.ended())
+    if (!link->ended())
       move_groups_by(ids, why);
   }
 
@@ -106,10 +106,11 @@ struct actor_job::impl {
 };
 
 actor_job::actor_job(caf::actor_system& system, control_context& control,
-                     job_link& link, const coordinator_actor& coordinator,
-                     job_outputs* outputs, std::int64_t resumed_step)
-  : impl_(new impl{system, control, link, coordinator, outputs, resumed_step}) {
-}
+                     std::shared_ptr<job_link> link,
+                     const coordinator_actor& coordinator, job_outputs* outputs,
+                     std::int64_t resumed_step)
+  : impl_(new impl{system, control, std::move(link), coordinator, outputs,
+                   resumed_step}) {}
 
 actor_job::~actor_job() = default;
 
@@ -224,12 +225,11 @@ std::vector<group> actor_job::grade(std::vector<group> groups,
   describe_rewards(kept, values);
   if (num_samples > 0)
     values["reward/failed_fraction"] = reply.num_failed / num_samples;
-  for (const auto& g : reply.groups)
-    for (const auto& error : g.errors)
-      if (!error.empty()) {
-        say("reward of group " + to_string(g.id) + ": " + error);
-        break; // one a group is enough to read
-      }
+  for (const auto& error : reply.errors)
+    say(error);
+  if (reply.num_failed > reply.errors.size())
+    say(std::to_string(reply.num_failed - reply.errors.size())
+        + " more rewards of this step failed");
   return kept;
 }
 
@@ -400,21 +400,19 @@ void actor_job::say(std::string_view line) {
 }
 
 bool actor_job::is_stopping() const {
-  return impl_->link.is_stopping();
+  return impl_->link->is_stopping();
 }
 
 std::optional<failure> actor_job::close(const failure* why) {
   auto& s = *impl_;
   close_job request{s.head()};
-  if (why) {
-    request.code = static_cast<std::uint16_t>(why->code());
-    request.text = why->chain();
-  }
+  if (why)
+    request.why = to_message(*why);
   try {
     const auto reply =
       s.call<job_closed>(s.coordinator, "coordinator", request, deadline::save);
-    if (reply.code != 0)
-      return failure(static_cast<errc>(reply.code), reply.text);
+    if (reply.fault.code != 0)
+      return to_failure(reply.fault);
   } catch (const failure& f) {
     return f;
   }

@@ -32,7 +32,8 @@ class actor_job : public runtime::job_api::job {
 public:
   /// `outputs` may be null: then log, log_rollouts and say do nothing.
   /// `resumed_step`: -1 in a new run.
-  actor_job(caf::actor_system& system, control_context& control, job_link& link,
+  actor_job(caf::actor_system& system, control_context& control,
+            std::shared_ptr<job_link> link,
             const protocols::coordinator_actor& coordinator,
             job_outputs* outputs, std::int64_t resumed_step);
   ~actor_job() override;

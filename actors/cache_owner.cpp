@@ -7,6 +7,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -17,32 +19,32 @@ using runtime::config::deadline;
 using state = cache_machine::state;
 using event = cache_machine::event;
 
-/// Anonymous pages, given back to the system when dropped.
+/// Anonymous pages: addresses at once, memory when it is touched, given back to
+/// the system when dropped.
 class mapping {
 public:
   mapping() = default;
-  mapping(const mapping&) = delete;
-  mapping& operator=(const mapping&) = delete;
-  ~mapping() { unmap(); }
-
-  void map(std::size_t bytes) {
-    unmap();
-    void* got = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (got == MAP_FAILED)
+  explicit mapping(std::size_t bytes) : bytes_(bytes) {
+    data_ = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data_ == MAP_FAILED)
       throw failure(errc::memory_refused,
                     "the system refused " + std::to_string(bytes)
                       + " bytes for the KV cache: " + std::strerror(errno)
                       + "; lower rollout.slots or rollout.max_prompt_tokens");
-    data_ = got;
-    bytes_ = bytes;
   }
-
-  void unmap() noexcept {
+  mapping(mapping&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+  mapping& operator=(mapping&& other) noexcept {
+    mapping old{std::move(*this)};
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~mapping() {
     if (data_)
       ::munmap(data_, bytes_);
-    data_ = nullptr;
-    bytes_ = 0;
   }
 
   [[nodiscard]] void* data() const { return data_; }
@@ -80,27 +82,18 @@ public:
 
 private:
   caf::result<leased> on_lease(lease& request) {
-    const auto wanted = request.bytes;
-    const bool is_first = machine_.state() == state::unallocated;
-    machine_.facts().is_larger = wanted > memory_.bytes() && !is_first;
-    if (!is_first && !machine_.data().is_larger) {
-      machine_.apply(event::lease_requested);
-      return leased{address_of(), memory_.bytes(), generation_};
+    const auto bytes = request.bytes;
+    machine_.facts().is_larger = memory_.bytes() > 0 && bytes > memory_.bytes();
+    if (is_decided_by_ledger(event::lease_requested)) {
+      auto answer = open<leased>();
+      take_pages(
+        event::lease_requested, bytes,
+        [this, answer]() mutable { answer.answer(lease_of_all()); },
+        answer.otherwise());
+      return answer.result();
     }
-    auto answer = open<leased>();
-    with_grant(
-      wanted,
-      [this, wanted, answer](bool is_granted) mutable {
-        machine_.facts().is_granted = is_granted;
-        const auto out = machine_.apply(event::lease_requested);
-        if (out.taken->effects[0] == cache_machine::effect::answer_refused)
-          throw refused("a lease of " + std::to_string(wanted) + " bytes");
-        memory_.map(wanted);
-        ++generation_;
-        answer.answer({address_of(), memory_.bytes(), generation_});
-      },
-      answer.otherwise());
-    return answer.result();
+    decide(event::lease_requested, bytes);
+    return lease_of_all();
   }
 
   caf::result<gave_back> on_give_back(give_back&) {
@@ -126,12 +119,17 @@ private:
   }
 
   caf::result<retaken> on_retake(retake&) {
-    machine_.facts().is_granted = true;
-    const auto out = machine_.apply(event::retake_requested);
-    if (out.taken->effects[0] == cache_machine::effect::map_pages) {
-      memory_.map(released_bytes_);
-      ++generation_;
+    if (is_decided_by_ledger(event::retake_requested)) {
+      auto answer = open<retaken>();
+      take_pages(
+        event::retake_requested, released_bytes_,
+        [this, answer]() mutable {
+          answer.answer({memory_.bytes(), generation_});
+        },
+        answer.otherwise());
+      return answer.result();
     }
+    decide(event::retake_requested, memory_.bytes());
     return retaken{memory_.bytes(), generation_};
   }
 
@@ -142,42 +140,87 @@ private:
     return cache_closed{free_memory()};
   }
 
-  /// Asks the ledger for `bytes` in place of what is held.
+  /// True if pages are to be taken as soon as they are granted. One request at
+  /// a time waits for the ledger. Errors: refused_by_state, memory_refused.
+  bool is_decided_by_ledger(event what) {
+    machine_.facts().is_granted = true;
+    const auto granted = machine_.peek(what);
+    if (!granted.taken
+        || (granted.taken->effects[0] != cache_machine::effect::map_pages
+            && granted.taken->effects[0] != cache_machine::effect::grow))
+      return false;
+    if (is_asking_)
+      throw failure(errc::memory_refused,
+                    identity_.name
+                      + ": another request for memory waits for "
+                        "the ledger; ask again");
+    return true;
+  }
+
+  void decide(event what, std::uint64_t bytes) {
+    const auto out = machine_.apply(what);
+    if (out.taken->effects[0] == cache_machine::effect::answer_refused)
+      throw refused("to hold " + std::to_string(bytes) + " bytes");
+  }
+
+  /// Addresses first, then the ledger, then the machine: who refuses leaves
+  /// everything as it was. Exactly one of `then` and `otherwise` runs.
   template <class Then>
-  void with_grant(std::uint64_t bytes, Then then, failure_handler otherwise) {
-    if (grant_)
-      tell(supervisor_, give_up{process_.make_header(), *grant_});
-    grant_.reset();
+  void take_pages(event what, std::uint64_t bytes, Then then,
+                  failure_handler otherwise) {
+    auto pages = std::make_shared<mapping>(bytes);
+    is_asking_ = true;
     ask<granted>(
       supervisor_, "rank supervisor",
-      reserve{process_.make_header(), identity_.name, "kv_cache", bytes},
+      reserve{process_.make_header(), identity_.name, "kv_cache", bytes,
+              grant_.value_or(0)},
       deadline::control,
-      [this, then](granted& g) mutable {
+      [this, what, pages, then](granted& g) mutable {
+        is_asking_ = false;
         grant_ = g.grant_id;
-        then(true);
+        machine_.facts().is_granted = true;
+        try {
+          decide(what, pages->bytes());
+        } catch (const failure&) { // closed meanwhile
+          give_up_grant();
+          throw;
+        }
+        memory_ = std::move(*pages);
+        ++generation_;
+        then();
       },
-      [then, otherwise](const failure& f) mutable {
+      [this, what, bytes, otherwise](const failure& f) {
+        is_asking_ = false;
         if (f.code() != errc::memory_refused) {
           otherwise(f);
           return;
         }
+        machine_.facts().is_granted = false;
         try {
-          then(false);
+          decide(what, bytes);
         } catch (const failure& refusal) {
-          otherwise(failure(errc::memory_refused, refusal.what(), f));
+          otherwise(failure(refusal.code(), refusal.what(), f));
         }
       });
+  }
+
+  void give_up_grant() {
+    if (grant_)
+      tell(supervisor_, give_up{process_.make_header(), *grant_});
+    grant_.reset();
   }
 
   std::uint64_t free_memory() {
     const auto bytes = memory_.bytes();
     if (bytes > 0)
       released_bytes_ = bytes;
-    memory_.unmap();
-    if (grant_)
-      tell(supervisor_, give_up{process_.make_header(), *grant_});
-    grant_.reset();
+    memory_ = {};
+    give_up_grant();
     return bytes;
+  }
+
+  [[nodiscard]] leased lease_of_all() const {
+    return {address_of(), memory_.bytes(), generation_};
   }
 
   [[nodiscard]] std::uint64_t address_of() const {
@@ -199,6 +242,7 @@ private:
   mapping memory_;
   std::uint64_t generation_ = 0, released_bytes_ = 0;
   std::optional<std::uint64_t> grant_;
+  bool is_asking_ = false; ///< the ledger, for pages
 };
 
 } // namespace

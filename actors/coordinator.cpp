@@ -42,13 +42,8 @@ public:
       shutdown_(make_machine<shutdown_machine>("shutdown")) {}
 
   behavior_type make_behavior() override {
-    this->set_down_handler([this](caf::down_msg&) {
-      // The launcher knows better how it ended, and says so at once.
-      after(process_.patience(deadline::exit_report), "rank_down", [this] {
-        if (!is_rank_ended_)
-          rank_lost("closed its connection");
-      });
-    });
+    this->set_down_handler([this](caf::down_msg& m) { on_down(m); });
+    this->monitor(settings_.host_agent);
     started();
     return {on(&coordinator::on_join),
             on(&coordinator::on_open),
@@ -145,6 +140,10 @@ private:
     checkpoints_ =
       spawn_checkpoint_index(system, process_, control_.config, control_.files,
                              caf::actor_cast<parameter_shard_actor>(p.shard));
+    this->monitor(prompts_);
+    this->monitor(experience_);
+    this->monitor(rewards_);
+    this->monitor(checkpoints_);
     const auto plain = [](const auto& handle) {
       return caf::actor_cast<caf::strong_actor_ptr>(handle);
     };
@@ -166,7 +165,7 @@ private:
       return;
     }
     job_.apply(job_event::drain_requested);
-    settings_.link.request_stop();
+    settings_.link->request_stop();
     if (rollout_)
       ask<drained>(
         rollout_, "rollout/dp=0/tp=0", drain{process_.make_header()},
@@ -192,6 +191,33 @@ private:
       return;
     }
     rank_lost(runtime::process::how_it_ended(status));
+  }
+
+  void on_down(const caf::down_msg& m) {
+    if (supervisor_
+        && m.source == caf::actor_cast<caf::actor_addr>(supervisor_)) {
+      // The launcher knows better how it ended, and says so at once.
+      after(process_.patience(deadline::exit_report), "rank_down", [this] {
+        if (!is_rank_ended_)
+          rank_lost("closed its connection");
+      });
+      return;
+    }
+    if (has_stopped_children_)
+      return;
+    job_failed(failure(errc::internal, name_of(m.source) + " ended by itself",
+                       to_failure(m.reason, "it")));
+  }
+
+  [[nodiscard]] std::string name_of(const caf::actor_addr& who) const {
+    const auto is = [&](const auto& actor) {
+      return who == caf::actor_cast<caf::actor_addr>(actor);
+    };
+    return is(prompts_)       ? "prompt_source"
+           : is(experience_)  ? "experience_index"
+           : is(rewards_)     ? "reward_pool"
+           : is(checkpoints_) ? "checkpoint_index"
+                              : "host_agent/host=0";
   }
 
   void rank_lost(const std::string& what_happened) {
@@ -287,12 +313,12 @@ private:
 
   /// Every wait on the job ends with this; the launcher ends what is left.
   void end(const failure& why) {
-    settings_.link.end(why);
+    settings_.link->end(why);
     if (opening_)
       opening_->refuse(why);
     opening_.reset();
     if (closing_)
-      closing_->answer({static_cast<std::uint16_t>(why.code()), why.chain()});
+      closing_->answer({to_message(why)});
     closing_.reset();
   }
 
@@ -301,12 +327,17 @@ private:
   caf::result<job_closed> on_close(close_job& request) {
     closing_ = open<job_closed>();
     const auto answer = closing_->result();
-    if (job_.state() == job_machine::state::joining) {
-      job_failed({static_cast<errc>(request.code), request.text});
+    if (abort_cause_) { // it is cut short, or was
+      if (shutdown_.is_terminal())
+        end(*abort_cause_);
       return answer;
     }
-    job_.apply(request.code != 0 ? job_event::loop_failed
-                                 : job_event::loop_finished);
+    if (job_.state() == job_machine::state::joining) {
+      job_failed(to_failure(request.why));
+      return answer;
+    }
+    job_.apply(request.why.code != 0 ? job_event::loop_failed
+                                     : job_event::loop_finished);
     shutdown_.facts().num_members = 1;
     shutdown_.apply(shutdown_event::shutdown_requested);
     run_phase();
@@ -324,9 +355,9 @@ private:
   void run_phase() {
     const auto late = [this](const failure& f) {
       job_.apply(job_event::failure_reported);
-      begin_abort(
-        shutdown_event::deadline_expired,
-        {errc::deadline_exceeded, "teardown: " + std::string{note(f).what()}});
+      begin_abort(shutdown_event::deadline_expired,
+                  {errc::deadline_exceeded,
+                   std::string{"teardown: "} + note(f).what(), f.causes()});
     };
     const auto head = process_.make_header();
     switch (shutdown_.state()) {
@@ -388,6 +419,7 @@ private:
   }
 
   void stop_children() {
+    has_stopped_children_ = true; // the host agent ends with the process
     if (!prompts_)
       return; // not opened
     stop_actor(checkpoints_);
@@ -402,7 +434,7 @@ private:
       deadline::control,
       [this](stopped&) {
         job_.apply(job_event::shutdown_finished);
-        closing_->answer({0, {}});
+        closing_->answer({});
         closing_.reset();
       },
       [this](const failure& f) { end(f); });
@@ -431,6 +463,7 @@ private:
   experience_index_actor experience_;
   reward_pool_actor rewards_;
   checkpoint_index_actor checkpoints_;
+  bool has_stopped_children_ = false;
 
   std::optional<open_request<job_opened>> opening_;
   std::optional<open_request<job_closed>> closing_;

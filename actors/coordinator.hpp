@@ -15,15 +15,14 @@
 
 #include <caf/actor_system.hpp>
 
-#include <functional>
-#include <optional>
+#include <memory>
 #include <string>
 
 namespace troupe::actors {
 
 struct coordinator_config {
   control_context& control;
-  job_link& link;
+  std::shared_ptr<job_link> link;
   protocols::host_agent_actor host_agent;
   std::string resume_from; ///< sealed checkpoint, or empty
   std::string loop_state;  ///< of that checkpoint

@@ -181,7 +181,7 @@ private:
     caf_config config{context_.cards->run_id(), context_.deadline_scale};
     caf::actor_system system{config};
     system.await_actors_before_shutdown(false);
-    job_link link;
+    const auto link = std::make_shared<job_link>();
     const auto agent = spawn_host_agent(system, control);
     const auto coordinator = spawn_coordinator(
       system, {control, link, agent, resume ? resume->folder : "",
@@ -208,21 +208,29 @@ private:
     }
     caf::anon_send_exit(coordinator, caf::exit_reason::user_shutdown);
     caf::anon_send_exit(agent, caf::exit_reason::user_shutdown);
-    await_actors(system);
+    if (const auto left = await_actors(system); left > 0) {
+      how.warnings.push_back(std::to_string(left)
+                             + " actors have not ended; see the cards");
+      finish(how);
+      std::_Exit(how.code); // they use what lives in this function
+    }
     control.data_plane.reset();
     return how;
   }
 
-  /// Bounded: an actor that does not end must not hold the process.
-  void await_actors(caf::actor_system& system) {
+  /// Returns how many run after the deadline: one that does not end must not
+  /// hold the process.
+  std::size_t await_actors(caf::actor_system& system) {
     const auto until = clock::now() + context_.patience(deadline::control);
     while (system.registry().running() > 0 && clock::now() < until)
       ::usleep(500);
+    return system.registry().running();
   }
 
   /// Runs the loop and the ordered shutdown behind it.
   ending drive(caf::actor_system& system, control_context& control,
-               job_link& link, const protocols::coordinator_actor& coordinator,
+               const std::shared_ptr<job_link>& link,
+               const protocols::coordinator_actor& coordinator,
                std::int64_t resumed_step) {
     if (options_.task != coordinator_task::run)
       return drive_tool(system, control, link, coordinator);
@@ -259,11 +267,11 @@ private:
     summary_.checkpoint = job.last_checkpoint();
     summary_.final_model = job.final_model();
     summary_.policy_version = job.version();
-    return close(job, link, how, why);
+    return close(job, *link, how, why);
   }
 
   ending drive_tool(caf::actor_system& system, control_context& control,
-                    job_link& link,
+                    const std::shared_ptr<job_link>& link,
                     const protocols::coordinator_actor& coordinator) {
     actor_job job{system, control, link, coordinator, nullptr, -1};
     ending how;
@@ -282,16 +290,20 @@ private:
     } catch (const failure& f) {
       why = f;
     }
-    return close(job, link, how, why);
+    return close(job, *link, how, why);
   }
 
-  ending close(actor_job& job, job_link& link, ending how,
+  ending close(actor_job& job, const job_link& link, ending how,
                const std::optional<failure>& why) {
     context_.cards->set_process_state("closing");
     if (const auto ended = link.ended())
       return ending_of(*ended,
                        has_begun_); // the rank is lost or the job aborted
     const auto fault = job.close(why ? &*why : nullptr);
+    // Whom the loop asked was gone: the coordinator knows of what.
+    if (const auto ended = link.ended();
+        ended && why && why->code() == errc::peer_gone)
+      return ending_of(*ended, has_begun_);
     if (why)
       return ending_of(*why, has_begun_);
     if (const auto ended = link.ended();

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <new>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -24,22 +25,43 @@ const caf::atom_value category = caf::atom("troupe");
 bool is_ours(const caf::error& e) {
   return e && e.category() == category // an empty one has no category
          && e.context()
-              .match_elements<std::uint16_t, std::string,
-                              protocols::envelope>();
+              .match_elements<protocols::failed, protocols::envelope>();
+}
+
+/// Takes what `text` may have of `left`, and that away from it.
+std::string cut(const std::string& text, std::size_t& left) {
+  if (text.size() <= left) {
+    left -= text.size();
+    return text;
+  }
+  auto kept = std::exchange(left, 0);
+  while (kept > 0 && (text[kept] & 0xC0) == 0x80) // not within a character
+    --kept;
+  return text.substr(0, kept) + " [" + std::to_string(text.size() - kept)
+         + " bytes cut]";
 }
 
 } // namespace
 
+protocols::failed to_message(const failure& what) {
+  auto left = max_failure_bytes;
+  protocols::failed out{
+    static_cast<std::uint16_t>(what.code()), cut(what.what(), left), {}};
+  for (const auto& cause : what.causes())
+    out.causes.push_back(cut(cause, left));
+  return out;
+}
+
+failure to_failure(const protocols::failed& message) {
+  return {static_cast<errc>(message.code), message.text, message.causes};
+}
+
 caf::error to_error(const failure& what, const protocols::envelope& around) {
-  // In rising order of nearness; the text of a cause holds no line end of its
-  // own beside those of a traceback, so the chain travels as one text.
-  return caf::error{1, category,
-                    caf::make_message(static_cast<std::uint16_t>(what.code()),
-                                      what.chain(), around)};
+  return caf::error{1, category, caf::make_message(to_message(what), around)};
 }
 
 protocols::envelope envelope_of(const caf::error& e) {
-  return is_ours(e) ? e.context().get_as<protocols::envelope>(2)
+  return is_ours(e) ? e.context().get_as<protocols::envelope>(1)
                     : protocols::envelope{};
 }
 
@@ -48,8 +70,7 @@ failure to_failure(const caf::error& e, std::string_view asked) {
   if (!e)
     return {errc::peer_gone, who + ": ended"};
   if (is_ours(e))
-    return {static_cast<errc>(e.context().get_as<std::uint16_t>(0)),
-            e.context().get_as<std::string>(1)};
+    return to_failure(e.context().get_as<protocols::failed>(0));
   if (e.category() == category)
     return {errc::internal, who + ": an error without its text"};
   if (e.category() == caf::atom("system")) {

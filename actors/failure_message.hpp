@@ -9,9 +9,17 @@
 
 #include <caf/error.hpp>
 
+#include <cstddef>
 #include <string_view>
 
 namespace troupe::actors {
+
+/// A failure fits into any message: what is longer is cut, and says so. A
+/// traceback of Python's with 50 frames takes 6 KiB.
+constexpr std::size_t max_failure_bytes = 16u << 10;
+
+protocols::failed to_message(const protocols::failure& what);
+protocols::failure to_failure(const protocols::failed& message);
 
 caf::error to_error(const protocols::failure& what,
                     const protocols::envelope& around = {});

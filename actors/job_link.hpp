@@ -12,7 +12,7 @@
 
 namespace troupe::actors {
 
-/// Thread: any.
+/// Shared by all who wait or tell: a late answer finds it there. Thread: any.
 class job_link {
 public:
   /// The first Ctrl-C: the loop ends its step, saves and returns.

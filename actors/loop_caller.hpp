@@ -48,12 +48,13 @@ public:
   }
 };
 
-/// Thread: the loop's. The job link outlives it.
+/// Thread: the loop's. Answers that come after its end find the job's link and
+/// nothing of this.
 class loop_caller {
 public:
   loop_caller(caf::actor_system& system, control_context& control,
-              job_link& link)
-    : process_(control.process), link_(link),
+              std::shared_ptr<job_link> link)
+    : process_(control.process), link_(std::move(link)),
       handle_(system.spawn<loop>(std::ref(control))),
       asking_(
         dynamic_cast<loop*>(caf::actor_cast<caf::abstract_actor*>(handle_))) {}
@@ -79,21 +80,22 @@ public:
              std::chrono::milliseconds within) {
     using protocols::failure;
     using runtime::config::deadline;
-    if (const auto ended = link_.ended())
+    if (const auto ended = link_->ended())
       throw failure(*ended);
     auto state = std::make_shared<pending<Reply>>();
     const auto until = std::chrono::steady_clock::now() + within
                        + process_.patience(deadline::answer_slack);
-    auto ask = [this, target, who, request, within, state] {
-      const auto fail = [this, state](const failure& f) {
-        link_.update([&] { state->error = f; });
+    auto ask = [asking = asking_, link = link_, target, who = std::string{who},
+                request = std::move(request), within, state] {
+      const auto fail = [link, state](const failure& f) {
+        link->update([&] { state->error = f; });
       };
       try {
-        asking_->record_command(request);
-        asking_->ask<Reply>(
+        asking->record_command(request);
+        asking->template ask<Reply>(
           target, who, request, within,
-          [this, state](Reply& r) {
-            link_.update([&] { state->reply = std::move(r); });
+          [link, state](Reply& r) {
+            link->update([&] { state->reply = std::move(r); });
           },
           fail);
       } catch (const std::exception& e) {
@@ -105,12 +107,13 @@ public:
       protocols::continuation{
         "call", std::make_shared<std::function<void()>>(std::move(ask))},
       protocols::envelope{});
-    if (link_.wait_until(until, [&] { return state->reply || state->error; })) {
+    if (link_->wait_until(until,
+                          [&] { return state->reply || state->error; })) {
       if (state->error)
         throw failure(*state->error);
       return std::move(*state->reply);
     }
-    if (const auto ended = link_.ended())
+    if (const auto ended = link_->ended())
       throw failure(*ended);
     throw failure(protocols::errc::deadline_exceeded,
                   std::string{who} + ": no answer to the loop");
@@ -124,7 +127,7 @@ private:
   };
 
   process_context& process_;
-  job_link& link_;
+  std::shared_ptr<job_link> link_;
   loop_actor handle_;
   loop* asking_; ///< lives as long as `handle_`
 };

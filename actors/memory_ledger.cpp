@@ -12,19 +12,24 @@ namespace troupe::actors {
 
 std::uint64_t memory_ledger::reserve(const std::string& holder,
                                      const std::string& purpose,
-                                     std::uint64_t bytes) {
-  if (bytes > budget_ - std::min(budget_, held_)) {
+                                     std::uint64_t bytes,
+                                     std::uint64_t replaces) {
+  const auto old = grants_.find(replaces);
+  const auto held = held_ - (old == grants_.end() ? 0 : old->second.bytes);
+  const auto left = budget_ - std::min(budget_, held);
+  if (bytes > left) {
     std::string holders;
     for (const auto& [id, g] : grants_)
-      holders += "\n  " + g.holder + " holds " + std::to_string(g.bytes)
-                 + " bytes for " + g.purpose;
-    throw protocols::failure(
-      protocols::errc::memory_refused,
-      holder + " asks for " + std::to_string(bytes) + " bytes for " + purpose
-        + "; of " + std::to_string(budget_) + " bytes "
-        + std::to_string(budget_ - std::min(budget_, held_)) + " are left"
-        + holders);
+      if (id != replaces)
+        holders += "\n  " + g.holder + " holds " + std::to_string(g.bytes)
+                   + " bytes for " + g.purpose;
+    throw protocols::failure(protocols::errc::memory_refused,
+                             holder + " asks for " + std::to_string(bytes)
+                               + " bytes for " + purpose + "; of "
+                               + std::to_string(budget_) + " bytes "
+                               + std::to_string(left) + " are left" + holders);
   }
+  give_up(replaces);
   held_ += bytes;
   grants_.emplace(next_id_, grant{holder, purpose, bytes});
   return next_id_++;

@@ -15,10 +15,11 @@ public:
   /// `budget_bytes`: what the rank may hold in all.
   explicit memory_ledger(std::uint64_t budget_bytes) : budget_(budget_bytes) {}
 
+  /// `replaces`: a grant that ends with the new one; 0: none.
   /// Errors: memory_refused, naming what was asked, what is left, and every
   /// holder with its bytes; nothing has changed then.
   std::uint64_t reserve(const std::string& holder, const std::string& purpose,
-                        std::uint64_t bytes);
+                        std::uint64_t bytes, std::uint64_t replaces = 0);
 
   /// Returns the bytes given back; 0 for an unknown grant.
   std::uint64_t give_up(std::uint64_t grant_id);

@@ -233,12 +233,12 @@ private:
       return;
     }
     end("an actor of the rank ended by itself: "
-        + std::string{to_failure(m.reason, "actor").what()});
+        + to_failure(m.reason, "actor").chain());
   }
 
   caf::result<granted> on_reserve(reserve& request) {
-    return granted{
-      ledger_.reserve(request.holder, request.purpose, request.bytes)};
+    return granted{ledger_.reserve(request.holder, request.purpose,
+                                   request.bytes, request.replaces)};
   }
 
   caf::result<given_up> on_give_up(give_up& request) {

@@ -21,8 +21,10 @@ using runtime::experience::rollout_group;
 namespace workers = runtime::process;
 
 constexpr std::size_t max_group_bytes = std::size_t{1} << 30;
-/// An error's text in a message; the whole is in the worker's log.
-constexpr std::size_t max_error_chars = 400;
+/// Errors told of one request, the first of as many groups, and their length;
+/// all are counted, and whole in the workers' logs. Together 4 KiB of the
+/// message's 64.
+constexpr std::size_t max_errors = 8, max_error_chars = 400;
 
 std::chrono::milliseconds
 call_patience(const runtime::config::reward_block& reward, double scale) {
@@ -187,9 +189,9 @@ private:
     if (j->is_refused)
       return;
     const auto& id = j->request.ids[index];
-    graded_group made{id, {}, {}};
+    graded_group made{id, {}};
+    bool is_told = j->reply.errors.size() >= max_errors;
     for (const auto& r : results) {
-      made.errors.emplace_back();
       if (r.reward) {
         made.rewards.push_back(to_real(*r.reward));
         continue;
@@ -204,7 +206,9 @@ private:
         return;
       }
       ++j->reply.num_failed;
-      made.errors.back() = r.error.substr(0, max_error_chars);
+      if (!std::exchange(is_told, true))
+        j->reply.errors.push_back("reward of group " + to_string(id) + ": "
+                                  + r.error.substr(0, max_error_chars));
       made.rewards.push_back(
         to_real(control_.config.reward.on_error == "drop"
                   ? std::numeric_limits<double>::quiet_NaN()

@@ -36,6 +36,7 @@ std::string_view to_string(errc code) {
   case errc::memory_refused: return "memory_refused";
   case errc::weights_torn: return "weights_torn";
   case errc::invalid_request: return "invalid_request";
+  case errc::nonfinite_logits: return "nonfinite_logits";
   case errc::reward_failed: return "reward_failed";
   case errc::reward_timeout: return "reward_timeout";
   case errc::nonfinite_loss: return "nonfinite_loss";

@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace troupe::protocols {
@@ -48,7 +49,8 @@ enum class errc : std::uint16_t {
   refused_by_state = 402,  ///< machine, state and event are in the text
   memory_refused = 403,    ///< names the holder and the bytes
   weights_torn = 404,
-  invalid_request = 405, ///< shapes, empty prompts, duplicate ids
+  invalid_request = 405,  ///< shapes, empty prompts, duplicate ids
+  nonfinite_logits = 406, ///< no token can be drawn: names group and position
   // rewards
   reward_failed = 501,  ///< a function threw, died or gave a non-number
   reward_timeout = 502, ///< a function did not return in time
@@ -86,6 +88,10 @@ public:
     : std::runtime_error(text), code_(code) {}
 
   failure(errc code, const std::string& text, const failure& cause);
+
+  /// As it came over a wire. `causes`: as causes() returns them.
+  failure(errc code, const std::string& text, std::vector<std::string> causes)
+    : std::runtime_error(text), code_(code), causes_(std::move(causes)) {}
 
   [[nodiscard]] errc code() const noexcept { return code_; }
 

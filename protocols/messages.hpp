@@ -5,7 +5,7 @@
 // bit pattern), a tensor or a token batch: those move through shared storage or
 // runtime/transport, and messages carry ids. At most 64 KiB each, enforced
 // where they are sent (actors/actor_base.hpp). Every request may be answered by
-// a caf::error that unpacks to a `failure` (actors/failure_message.hpp).
+// a caf::error that holds a `failed` (actors/failure_message.hpp).
 #pragma once
 
 #include "protocols/ids.hpp"
@@ -39,6 +39,14 @@ struct envelope {
 struct metric {
   std::string key; ///< as in runtime/outputs/metric_keys.hpp
   real value;
+};
+
+/// A failure on its way: in the answer to a request, as the reason of an exit,
+/// or within a message. At most max_failure_bytes (actors/failure_message.hpp).
+struct failed {
+  std::uint16_t code = 0; ///< errc; 0: none
+  std::string text;
+  std::vector<std::string> causes; ///< nearest first
 };
 
 // -- membership: rank supervisor <-> coordinator ------------------------------
@@ -124,10 +132,12 @@ struct rank_aborted {};
 
 // -- memory: any actor of a rank -> rank supervisor ---------------------------
 
+/// Errors: memory_refused (who holds what); what was replaced is as before.
 struct reserve {
   header head;
   std::string holder, purpose;
   std::uint64_t bytes = 0;
+  std::uint64_t replaces = 0; ///< a grant that ends with this one; 0: none
 };
 struct granted {
   std::uint64_t grant_id = 0;
@@ -383,12 +393,12 @@ struct grade {
 };
 struct graded_group {
   group_id id;
-  std::vector<real> rewards;
-  std::vector<std::string> errors; ///< one a sample; empty: none
+  std::vector<real> rewards; ///< one a sample
 };
 struct graded {
   std::vector<graded_group> groups;
   std::uint32_t num_failed = 0;
+  std::vector<std::string> errors; ///< the first few; each names its group
 };
 
 /// Job -> checkpoint index: write, verify, seal; prune old ones.
@@ -420,12 +430,10 @@ struct job_opened {
 /// Loop -> coordinator: the loop has ended, well or not.
 struct close_job {
   header head;
-  std::uint16_t code = 0; ///< errc; 0: well
-  std::string text;
+  failed why; ///< none: well
 };
 struct job_closed {
-  std::uint16_t code = 0; ///< errc of the teardown; 0: clean
-  std::string text;
+  failed fault; ///< of the teardown; none: clean
 };
 
 // -- processes ----------------------------------------------------------------

@@ -27,7 +27,8 @@ using runtime::config::deadline;
 using job_event = job_machine::event;
 
 /// Is asked. `tell_position` moves its machine, `take_prompts` moves it and
-/// fails, `seek` is never answered.
+/// fails, or answers with as many as are wanted ("at once", "later"), `seek` is
+/// never answered.
 class source : public actor_base<prompt_source_actor> {
 public:
   source(caf::actor_config& config, process_context& process)
@@ -41,7 +42,16 @@ public:
   }
 
 private:
-  caf::result<prompts_taken> on_take(take_prompts&) {
+  caf::result<prompts_taken> on_take(take_prompts& request) {
+    prompts_taken many;
+    many.ids.resize(request.num_prompts);
+    if (request.split == "at once")
+      return many;
+    if (request.split == "later") {
+      auto answer = open<prompts_taken>();
+      answer.answer(std::move(many));
+      return answer.result();
+    }
     job_.apply(job_event::drain_requested);
     throw failure(errc::invalid_request, "no prompt is left");
   }
@@ -268,6 +278,30 @@ TEST_CASE_FIXTURE(fixture, "an older epoch is refused by name and number") {
   CHECK(std::string{refusal->what()}
         == "asking refuses request " + std::to_string(sent.request_id)
              + " of loop: it is of epoch 1, the job is in 2");
+}
+
+TEST_CASE_FIXTURE(fixture, "no reply is larger than a message may be") {
+  for (const std::string how : {"at once", "later"})
+    for (const std::uint32_t count : {5461U, 5462U}) {
+      CAPTURE(how);
+      CAPTURE(count);
+      caf::scoped_actor self{*system};
+      auto ask = self->request(target, caf::infinite,
+                               take_prompts{process.make_header(), how, count},
+                               envelope{"loop", {}});
+      scheduler->run();
+      std::size_t received = 0;
+      std::string refusal;
+      ask.receive(
+        [&](prompts_taken& t, envelope&) { received = t.ids.size(); },
+        [&](caf::error& e) { refusal = to_failure(e, "asked").what(); });
+      if (count == 5461)
+        CHECK(received == count); // 65534 bytes
+      else
+        CHECK(refusal
+              == "troupe::protocols::prompts_taken takes 65546 bytes, allowed: "
+                 "65536; ask for fewer groups at a time");
+    }
 }
 
 TEST_CASE_FIXTURE(fixture, "what came before the start is taken up") {

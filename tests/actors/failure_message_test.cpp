@@ -9,6 +9,7 @@
 TEST_SUITE_BEGIN("actors.failure_message");
 
 using troupe::actors::envelope_of;
+using troupe::actors::max_failure_bytes;
 using troupe::actors::to_error;
 using troupe::actors::to_failure;
 using troupe::protocols::errc;
@@ -21,7 +22,20 @@ TEST_CASE("a failure arrives with its code and its causes") {
   const auto received = to_failure(to_error(sent), "ask checkpoint_index");
 
   CHECK(received.code() == errc::aborted);
-  CHECK(received.chain() == sent.chain());
+  CHECK(std::string{received.what()} == "no checkpoint is left");
+  CHECK(received.causes() == sent.causes());
+}
+
+TEST_CASE("a text that is too long is cut at a character, and says so") {
+  std::string text(max_failure_bytes - 1, 'x');
+  text += "\u00e4 and more";
+  const failure cause(errc::internal, std::string(100, 'c'));
+
+  const auto received = to_failure(to_error({errc::aborted, text, cause}), "");
+
+  CHECK(std::string{received.what()}
+        == std::string(max_failure_bytes - 1, 'x') + " [11 bytes cut]");
+  CHECK(received.causes() == std::vector<std::string>{" [110 bytes cut]"});
 }
 
 TEST_CASE("a failure carries an envelope and CAF's own errors carry none") {

@@ -54,6 +54,24 @@ TEST_CASE("what is given up can be granted again but not given up again") {
   CHECK(ledger.reserve("cache owner", "KV cache", 100) != id);
 }
 
+TEST_CASE("a grant that replaces another counts once, or changes nothing") {
+  memory_ledger ledger{100};
+  const auto small = ledger.reserve("cache owner", "KV cache", 40);
+  ledger.reserve("trainer", "weights", 30);
+
+  CHECK(
+    failure_of([&] { ledger.reserve("cache owner", "KV cache", 71, small); })
+    == "memory_refused: cache owner asks for 71 bytes for KV cache; of 100 "
+       "bytes 70 are left"
+       "\n  trainer holds 30 bytes for weights");
+  CHECK(ledger.held_bytes() == 70);
+
+  const auto large = ledger.reserve("cache owner", "KV cache", 70, small);
+  CHECK(ledger.held_bytes() == 100);
+  CHECK(ledger.give_up(small) == 0);
+  CHECK(ledger.give_up(large) == 70);
+}
+
 TEST_CASE("the limit is that of this machine or less") {
   CHECK(troupe::actors::memory_limit_bytes() > (1u << 20));
 }

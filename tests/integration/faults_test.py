@@ -2,6 +2,7 @@
 """Signals, kills and freezes at every phase of a job."""
 import os
 import pathlib
+import re
 import signal
 import sys
 import time
@@ -268,6 +269,20 @@ class Rewards(JobTest):
         self.assertLessEqual(consumed[-1]["bytes_left"],
                              consumed[0]["bytes_left"])
         self.assert_journal_is_legal(job)
+
+    def test_hundreds_of_long_errors_in_one_step_cost_their_samples_only(self):
+        job = self.with_reward(
+            "def f(completions, **_):\n"
+            "    raise ValueError('no opinion ' + 'x' * 2000)\n",
+            **{"reward.on_error": "zero", "train.steps": 1,
+               "train.prompts_per_step": 64, "train.samples_per_prompt": 8})
+        self.assertEqual(job.end(), 0, job.errors())
+        self.assertEqual(job.metrics()[0]["reward/failed_fraction"], 1.0)
+        text = "\n".join(job.lines)
+        told = re.findall(r"^reward of group (\S+): ", text, re.MULTILINE)
+        self.assertEqual(len(told), 8, text)
+        self.assertEqual(len(set(told)), 8, told)
+        self.assertIn("504 more rewards of this step failed", text)
 
     def test_a_function_that_does_not_return_is_ended(self):
         job = self.with_reward(
