@@ -239,16 +239,11 @@ private:
         make_engine();
         engine_->on_weights_changed(version_);
         engine_->attach_cache(cache);
-        try {
-          for (auto& r : requests)
-            engine_->submit(std::move(r));
-        } catch (...) {
-          drop_groups();
-          throw;
-        }
+        for (auto& r : requests)
+          engine_->submit(std::move(r));
         return 0;
       },
-      [this](int) { next_quantum(); }, failing());
+      [this](int) { next_quantum(); }, dropping());
   }
 
   /// On the compute queue.
@@ -273,10 +268,13 @@ private:
   }
 
   /// On the compute queue: forgets what the engine holds.
-  void drop_groups() {
-    engine_->abort_all();
-    engine_->take_finished();
-    engine_->detach_cache();
+  int drop_groups() {
+    if (engine_ && engine_->has_cache()) {
+      engine_->abort_all();
+      engine_->take_finished();
+      engine_->detach_cache();
+    }
+    return 0;
   }
 
   void next_quantum() {
@@ -284,14 +282,12 @@ private:
       rank_.compute, "decode_quantum",
       [this, cause = because_] {
         engine_cause_ = cause;
-        const auto unit = rank_.gate.start();
+        const runtime::process::unit_scope unit{rank_.gate};
         if (!unit)
           return engine::quantum_report{.end =
                                           engine::quantum_end::interrupted};
-        const auto report = engine_->decode_quantum(
-          rank_.config.rollout.quantum_steps, rank_.control);
-        rank_.gate.complete(*unit);
-        return report;
+        return engine_->decode_quantum(rank_.config.rollout.quantum_steps,
+                                       rank_.control);
       },
       [this](engine::quantum_report report) {
         switch (report.end) {
@@ -302,7 +298,7 @@ private:
         default: abort_batch(); break;
         }
       },
-      failing());
+      dropping());
   }
 
   void collect() {
@@ -325,25 +321,15 @@ private:
           reply.groups.push_back(std::move(made.at(id)));
         finish_batch([reply](batch& b) { b.answer.answer(reply); });
       },
-      failing());
+      dropping());
   }
 
   void abort_batch() {
-    const auto why = is_torn_ ? errc::weights_torn : errc::shutting_down;
-    run_on(
-      rank_.compute, "abort_groups",
-      [this] {
-        drop_groups();
-        return 0;
-      },
-      [this, why](int) {
-        end_batch({why, identity_.name + ": "
-                          + std::to_string(running_->request.ids.size())
-                          + " groups were given up, "
-                          + (why == errc::weights_torn ? "the weights are torn"
-                                                       : "to drain")});
-      },
-      failing());
+    dropping()({is_torn_ ? errc::weights_torn : errc::shutting_down,
+                identity_.name + ": "
+                  + std::to_string(running_->request.ids.size())
+                  + " groups were given up, "
+                  + (is_torn_ ? "the weights are torn" : "to drain")});
   }
 
   void end_batch(const failure& why) {
@@ -354,6 +340,16 @@ private:
 
   failure_handler failing() {
     return [this](const failure& f) { end_batch(f); };
+  }
+
+  /// Of what fails while the engine may hold groups and the cache: both are let
+  /// go before the lease is.
+  failure_handler dropping() {
+    return [this](const failure& why) {
+      run_on(
+        rank_.compute, "abort_groups", [this] { return drop_groups(); },
+        [this, why](int) { end_batch(why); }, failing());
+    };
   }
 
   /// Gives back what the batch holds, then answers, so that the caller may

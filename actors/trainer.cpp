@@ -147,7 +147,7 @@ private:
         run_on(
           rank_.compute, "train_step",
           [this, stage, work = std::move(work)] {
-            const auto unit = rank_.gate.start();
+            const runtime::process::unit_scope unit{rank_.gate};
             if (!unit)
               throw failure(errc::shutting_down,
                             "the gate is closed: no further step");
@@ -155,7 +155,6 @@ private:
             auto result = work();
             if (result.skipped.empty())
               ++rank_.model->version;
-            rank_.gate.complete(*unit);
             return result;
           },
           [this, answer](step_result result) mutable {

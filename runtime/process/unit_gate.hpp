@@ -44,4 +44,23 @@ private:
   std::atomic<std::uint64_t> word_{0}, completed_{0};
 };
 
+/// A unit that is completed however its scope ends: what threw has run, too.
+class unit_scope {
+public:
+  explicit unit_scope(unit_gate& gate) : gate_(gate), unit_(gate.start()) {}
+  ~unit_scope() {
+    if (unit_)
+      gate_.complete(*unit_);
+  }
+  unit_scope(const unit_scope&) = delete;
+  unit_scope& operator=(const unit_scope&) = delete;
+
+  /// False if the gate was closed: nothing may run.
+  explicit operator bool() const noexcept { return unit_.has_value(); }
+
+private:
+  unit_gate& gate_;
+  std::optional<std::uint64_t> unit_;
+};
+
 } // namespace troupe::runtime::process

@@ -5,6 +5,7 @@
 #include "runtime/rollout/decode_batch.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -60,6 +61,16 @@ void rollout_engine::state::accept(std::int64_t slot_index,
   const auto& s = batch->slot_at(slot_index);
   auto& group = *s.group;
   auto& sample = s.sample();
+  if (std::isnan(token.logprob) || std::isnan(token.filtered_logprob))
+    throw failure(errc::nonfinite_logits,
+                  "group " + to_string(group.request.id) + ", sample "
+                    + std::to_string(&sample - group.samples.data())
+                    + ", completion token "
+                    + std::to_string(sample.completion_ids.size())
+                    + ": the model gives no finite logits; version "
+                    + std::to_string(*version)
+                    + " of the weights, or the model's files, hold NaN or "
+                      "infinity");
   if (sample.completion_ids.empty())
     sample.min_policy_version = *version;
   sample.max_policy_version = *version;
@@ -164,6 +175,10 @@ void rollout_engine::attach_cache(const kv_cache_view& cache) {
   batch.emplace(cache.layout, state_->model, state_->pool, state_->settings,
                 state_->observer);
   state_->cache = cache;
+}
+
+bool rollout_engine::has_cache() const {
+  return state_->cache.has_value();
 }
 
 void rollout_engine::detach_cache() {

@@ -61,6 +61,7 @@ public:
   /// computed again once a cache is attached.
   /// Errors: refused_by_state without one.
   void detach_cache();
+  [[nodiscard]] bool has_cache() const;
 
   /// The weights are now those of `version`. All KV of older weights is dropped
   /// and computed again from prompt and completion so far.
@@ -81,8 +82,9 @@ public:
   [[nodiscard]] bool is_paused() const;
 
   /// Makes at most max_steps steps. Reads `control` before each: 0 means go on.
-  /// Errors: refused_by_state without a cache or before on_weights_changed.
-  /// What the model throws passes through; the engine can go on after it.
+  /// Errors: refused_by_state without a cache or before on_weights_changed;
+  /// nonfinite_logits, after which groups can only be aborted. What the model
+  /// throws passes through; the engine can go on after it.
   quantum_report decode_quantum(std::int64_t max_steps,
                                 const std::atomic<std::uint32_t>& control);
 

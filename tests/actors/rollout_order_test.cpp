@@ -18,6 +18,7 @@
 #include <caf/scoped_actor.hpp>
 
 #include <algorithm>
+#include <limits>
 
 #include "tests/support/doctest.hpp"
 
@@ -147,6 +148,26 @@ struct fixture {
     return out;
   }
 
+  void fill_weights(const torch::Tensor& values) {
+    const at::NoGradGuard no_gradients;
+    auto tensor =
+      rank.model->policy()->named_parameters().front().value->tensor();
+    tensor.copy_(values);
+  }
+
+  /// Returns what they were.
+  torch::Tensor break_weights() {
+    auto whole = rank.model->policy()
+                   ->named_parameters()
+                   .front()
+                   .value->tensor()
+                   .detach()
+                   .clone();
+    fill_weights(
+      torch::full_like(whole, std::numeric_limits<float>::quiet_NaN()));
+    return whole;
+  }
+
   tests::temporary_folder run;
   process_context process;
   kernels::thread_pool pool{1};
@@ -223,6 +244,27 @@ TEST_CASE_FIXTURE(fixture,
         == errc::weights_torn);
   CHECK(ask<view_taken>(shard, take_view{process.make_header()})
         == errc::weights_torn);
+}
+
+TEST_CASE_FIXTURE(fixture, "a quantum that fails leaves nothing behind") {
+  with_cache(true);
+  const auto whole = break_weights();
+
+  CHECK(generate_one() == errc::nonfinite_logits);
+  CHECK(moves().back() == "weights: inference -> inference by view_returned");
+
+  fill_weights(whole);
+  CHECK(generate_one() == errc::none); // the same group, the same cache
+}
+
+TEST_CASE_FIXTURE(fixture, "a unit that fails is completed, too") {
+  with_cache(true);
+  break_weights();
+
+  CHECK(generate_one() == errc::nonfinite_logits);
+
+  CHECK(rank.gate.close() == 1);
+  CHECK(rank.gate.last_completed() == 1);
 }
 
 TEST_CASE_FIXTURE(fixture, "it ends stopped") {

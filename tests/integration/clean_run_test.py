@@ -119,7 +119,8 @@ class CleanRun(JobTest):
                 if "rollout/logprob_gap_max" in r}
         self.assertEqual(gaps, {0.0})
 
-    def test_losses_that_are_not_finite_are_skipped_then_end_the_run(self):
+    def broken_model(self):
+        """The keys of a model with one weight that is no number."""
         made = self.start(**{"train.steps": 1})
         self.assert_clean(made)
         model = pathlib.Path(self.folder) / "broken"
@@ -129,16 +130,28 @@ class CleanRun(JobTest):
             weights.write(b"\x00\x00\xc0\x7f")  # a NaN
         for path in sorted(made.directory.rglob("*"), reverse=True):
             path.unlink() if path.is_file() else path.rmdir()
+        return {"model.path": model, "model.fresh": "null",
+                "model.fresh.max_positions": None, "model.tokenizer": "null"}
 
-        job = self.start(**{
-            "model.path": model, "model.fresh": "null",
-            "model.fresh.max_positions": None, "model.tokenizer": "null",
+    def test_losses_that_are_not_finite_are_skipped_then_end_the_run(self):
+        job = self.start(**self.broken_model(), **{
+            "sft_warmup.steps": 20, "sft_warmup.batch_size": 4,
+            "data.eval.file": None, "eval.max_prompts": None,
+            "eval.sampling.max_new_tokens": None,
             "train.steps": 20, "train.max_nonfinite_steps": 3})
-        self.assertEqual(job.end(), 1)
+        self.assertEqual(job.end(), 1, job.errors())
         self.assertIn("train.max_nonfinite_steps = 3", job.errors())
         self.assertTrue(any("update skipped (1 in a row)" in line
                             for line in job.lines), job.lines)
         self.assertEqual(job.summary()["status"], "failed")
+        job.await_nothing_left()
+
+    def test_a_model_that_gives_no_number_generates_nothing(self):
+        job = self.start(**self.broken_model(), **{"train.steps": 20})
+        self.assertEqual(job.end(), 1)
+        self.assertIn("troupe: group 0/0/0, sample 0, completion token 0: the "
+                      "model gives no finite logits", job.errors())
+        self.assertEqual(job.summary()["steps"], 0)
         job.await_nothing_left()
 
     def test_memory_is_flat(self):
