@@ -5,13 +5,8 @@
 // every answer, also after a refusal.
 #include "actors/cache_owner.hpp"
 
-#include "actors/caf_config.hpp"
 #include "actors/memory_ledger.hpp"
-#include "runtime/config/read_job.hpp"
-#include "tests/support/temporary_folder.hpp"
-
-#include <caf/actor_system.hpp>
-#include <caf/scoped_actor.hpp>
+#include "tests/actors/rank_fixture.hpp"
 
 #include "tests/support/doctest.hpp"
 
@@ -21,7 +16,6 @@ using namespace troupe;
 using namespace troupe::protocols;
 using namespace troupe::actors;
 
-constexpr std::chrono::seconds patience{20};
 constexpr std::uint64_t page = 4096;
 
 class played_supervisor : public actor_base<rank_supervisor_actor> {
@@ -60,79 +54,38 @@ private:
   memory_ledger& ledger_;
 };
 
-struct fixture {
+struct fixture : tests::rank_fixture {
   fixture() {
-    process.process = "rank-0";
-    process.run_directory = run.path();
-    process.cards = runtime::inspect::card_file::create(
-      run.path(), "rank-0", runtime::inspect::process_kind::rank, "run-7");
-    process.journal = std::make_shared<runtime::journal::writer>(process.cards);
-    system.emplace(config);
-    self.emplace(*system);
     supervisor =
       system->spawn<played_supervisor>(std::ref(process), std::ref(ledger));
     cache = spawn_cache_owner(*system, rank, supervisor);
   }
   ~fixture() {
-    for (const auto& a : {caf::actor_cast<caf::actor>(cache),
-                          caf::actor_cast<caf::actor>(supervisor)}) {
-      (*self)->send_exit(a, caf::exit_reason::user_shutdown);
-      (*self)->wait_for(a);
-    }
+    end({caf::actor_cast<caf::actor>(cache),
+         caf::actor_cast<caf::actor>(supervisor)});
   }
 
   /// The text of the refusal, "" for an answer.
   template <class Reply, class Request>
-  std::string ask(Request request, Reply* reply = nullptr) {
-    std::string refusal;
-    (*self)
-      ->request(cache, patience, std::move(request), envelope{"rollout", {}})
-      .receive(
-        [&](Reply& r, envelope&) {
-          if (reply)
-            *reply = r;
-        },
-        [&](caf::error& e) { refusal = to_failure(e, "asked").chain(); });
-    return refusal;
+  std::string refusal_of(Request request, Reply* reply = nullptr) {
+    const auto refusal = ask<Reply>(cache, std::move(request), reply);
+    return refusal ? refusal->chain() : "";
   }
 
   std::string lease_pages(std::uint64_t count, leased* reply = nullptr) {
-    return ask<leased>(lease{process.make_header(), count * page}, reply);
+    return refusal_of<leased>(lease{process.make_header(), count * page},
+                              reply);
   }
   void give_back_lease() {
-    CHECK(ask<gave_back>(give_back{process.make_header()}) == "");
+    CHECK(refusal_of<gave_back>(give_back{process.make_header()}) == "");
   }
   [[nodiscard]] std::uint64_t pages_granted() {
     // Behind what the owner told the supervisor.
-    (*self)
-      ->request(supervisor, patience, close_gate{process.make_header()},
-                envelope{"test", {}})
-      .receive([](gate_closed&, envelope&) {}, [](caf::error&) {});
+    ask<gate_closed>(supervisor, close_gate{process.make_header()});
     return ledger.held_bytes() / page;
   }
 
-  tests::temporary_folder run;
-  process_context process;
   memory_ledger ledger{100 * page};
-  kernels::thread_pool pool{1};
-  runtime::process::work_queue compute{"compute", 4}, files{"files", 4};
-  runtime::experience::group_store store{std::size_t{1} << 20};
-  runtime::process::fd_pair sockets = runtime::process::make_stream_pair();
-  runtime::transport::frame_endpoint plane{std::move(sockets.ours),
-                                           {.peer = "host", .run_id = "run-7"}};
-  rank_context rank{
-    .process = process,
-    .config = runtime::config::read_job(
-      TROUPE_SOURCE_DIR "/tests/support/tiny.yaml",
-      std::vector<std::string>{"run.directory=unused", "train.steps=1"}),
-    .pool = pool,
-    .compute = compute,
-    .files = files,
-    .data_plane = plane,
-    .store = store};
-  caf_config config{"run-7", 1.0};
-  std::optional<caf::actor_system> system;
-  std::optional<caf::scoped_actor> self;
   rank_supervisor_actor supervisor;
   cache_owner_actor cache;
 };
@@ -186,18 +139,18 @@ TEST_CASE_FIXTURE(fixture,
 TEST_CASE_FIXTURE(fixture, "what is released is granted again when retaken") {
   CHECK(lease_pages(60) == "");
   give_back_lease();
-  CHECK(ask<cache_released>(release_cache{process.make_header()}) == "");
+  CHECK(refusal_of<cache_released>(release_cache{process.make_header()}) == "");
   CHECK(pages_granted() == 0);
 
   const auto other = ledger.reserve("trainer", "moments", 50 * page);
-  CHECK(ask<retaken>(retake{process.make_header()})
+  CHECK(refusal_of<retaken>(retake{process.make_header()})
           .find("trainer holds 204800 bytes for moments")
         != std::string::npos);
   CHECK(pages_granted() == 50);
 
   ledger.give_up(other);
   retaken again;
-  CHECK(ask<retaken>(retake{process.make_header()}, &again) == "");
+  CHECK(refusal_of<retaken>(retake{process.make_header()}, &again) == "");
   CHECK(again.bytes == 60 * page);
   CHECK(pages_granted() == 60);
 }

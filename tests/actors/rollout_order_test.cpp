@@ -5,17 +5,12 @@
 // the journal.
 #include "actors/rollout.hpp"
 
-#include "actors/caf_config.hpp"
 #include "actors/parameter_shard.hpp"
 #include "actors/real.hpp"
-#include "runtime/config/read_job.hpp"
 #include "runtime/experience/row_codec.hpp"
 #include "runtime/journal/check.hpp"
 #include "runtime/journal/reader.hpp"
-#include "tests/support/temporary_folder.hpp"
-
-#include <caf/actor_system.hpp>
-#include <caf/scoped_actor.hpp>
+#include "tests/actors/rank_fixture.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -28,8 +23,6 @@ using namespace troupe;
 using namespace troupe::protocols;
 using namespace troupe::actors;
 namespace experience = runtime::experience;
-
-constexpr std::chrono::seconds patience{20};
 
 /// Leases memory, or says no.
 class played_cache : public actor_base<cache_owner_actor> {
@@ -70,13 +63,8 @@ private:
   std::vector<float> memory_;
 };
 
-struct fixture {
+struct fixture : tests::rank_fixture {
   fixture() {
-    process.process = "rank-0";
-    process.run_directory = run.path();
-    process.cards = runtime::inspect::card_file::create(
-      run.path(), "rank-0", runtime::inspect::process_kind::rank, "run-7");
-    process.journal = std::make_shared<runtime::journal::writer>(process.cards);
     host.serve(experience::service_rows, [](std::span<const std::byte> bytes) {
       std::vector<experience::rollout_group> rows;
       for (const auto& id : experience::decode_row_request(bytes).ids)
@@ -85,22 +73,16 @@ struct fixture {
     });
     rank.model = std::make_unique<runtime::train::rank_model>(
       rank.config, rank.use, std::filesystem::path{}, pool);
-    system.emplace(config);
-    self.emplace(*system);
     shard = spawn_parameter_shard(*system, rank);
   }
   ~fixture() {
-    end();
-    compute.close(patience);
+    end_all();
+    compute.close(tests::patience);
   }
 
-  void end() {
-    for (const auto& a : {caf::actor_cast<caf::actor>(roll), cache,
-                          caf::actor_cast<caf::actor>(shard)})
-      if (a) {
-        self->operator->()->send_exit(a, caf::exit_reason::user_shutdown);
-        (*self)->wait_for(a);
-      }
+  void end_all() {
+    end({caf::actor_cast<caf::actor>(roll), cache,
+         caf::actor_cast<caf::actor>(shard)});
     roll = nullptr;
     cache = nullptr;
     shard = nullptr;
@@ -111,19 +93,15 @@ struct fixture {
       system->spawn<played_cache>(std::ref(process), is_willing);
     cache = caf::actor_cast<caf::actor>(played);
     roll = spawn_rollout(*system, rank, shard, played);
-    CHECK(ask<acknowledged>(
+    CHECK(code_of<acknowledged>(
             shard, know_rollout{caf::actor_cast<caf::strong_actor_ptr>(roll)})
           == errc::none);
   }
 
   template <class Reply, class Target, class Request>
-  errc ask(const Target& target, Request request) {
-    errc code = errc::none;
-    (*self)
-      ->request(target, patience, std::move(request), envelope{"loop", {}})
-      .receive([](Reply&, envelope&) {},
-               [&](caf::error& e) { code = to_failure(e, "asked").code(); });
-    return code;
+  errc code_of(const Target& target, Request request) {
+    const auto refusal = ask<Reply>(target, std::move(request));
+    return refusal ? refusal->code() : errc::none;
   }
 
   errc generate_one() {
@@ -132,12 +110,12 @@ struct fixture {
     request.settings.temperature = to_real(1.0);
     request.settings.top_p = to_real(1.0);
     request.settings.max_new_tokens = 3;
-    return ask<groups_generated>(roll, request);
+    return code_of<groups_generated>(roll, request);
   }
 
   /// "machine: from -> to by event" of all machines but the actors'.
   std::vector<std::string> moves() {
-    process.journal->flush(std::chrono::steady_clock::now() + patience);
+    process.journal->flush(std::chrono::steady_clock::now() + tests::patience);
     const auto journals = runtime::journal::read_journals(run.path());
     CHECK(runtime::journal::check_journals(journals).empty());
     std::vector<std::string> out;
@@ -168,29 +146,6 @@ struct fixture {
     return whole;
   }
 
-  tests::temporary_folder run;
-  process_context process;
-  kernels::thread_pool pool{1};
-  runtime::process::work_queue compute{"compute", 64}, files{"files", 64};
-  experience::group_store store{std::size_t{1} << 20};
-  runtime::process::fd_pair sockets = runtime::process::make_stream_pair();
-  runtime::transport::frame_endpoint host{std::move(sockets.theirs),
-                                          {.peer = "rank", .run_id = "run-7"}};
-  runtime::transport::frame_endpoint plane{std::move(sockets.ours),
-                                           {.peer = "host", .run_id = "run-7"}};
-  rank_context rank{
-    .process = process,
-    .config = runtime::config::read_job(
-      TROUPE_SOURCE_DIR "/tests/support/tiny.yaml",
-      std::vector<std::string>{"run.directory=unused", "train.steps=1"}),
-    .pool = pool,
-    .compute = compute,
-    .files = files,
-    .data_plane = plane,
-    .store = store};
-  caf_config config{"run-7", 1.0};
-  std::optional<caf::actor_system> system;
-  std::optional<caf::scoped_actor> self;
   parameter_shard_actor shard;
   caf::actor cache;
   rollout_actor roll;
@@ -230,19 +185,19 @@ TEST_CASE_FIXTURE(fixture, "without a lease nothing is generating") {
 TEST_CASE_FIXTURE(fixture,
                   "torn weights serve nothing, and the rollout knows") {
   with_cache(true);
-  CHECK(ask<may_update>(shard, begin_update{process.make_header()})
+  CHECK(code_of<may_update>(shard, begin_update{process.make_header()})
         == errc::none);
 
-  CHECK(ask<updated>(
+  CHECK(code_of<updated>(
           shard, end_update{process.make_header(),
                             static_cast<std::uint8_t>(update_outcome::failed)})
         == errc::none);
 
   CHECK(moves().back() == "rollout: ready -> unpublished by weights_torn");
   CHECK(generate_one() == errc::weights_torn);
-  CHECK(ask<may_update>(shard, begin_update{process.make_header()})
+  CHECK(code_of<may_update>(shard, begin_update{process.make_header()})
         == errc::weights_torn);
-  CHECK(ask<view_taken>(shard, take_view{process.make_header()})
+  CHECK(code_of<view_taken>(shard, take_view{process.make_header()})
         == errc::weights_torn);
 }
 
@@ -269,7 +224,7 @@ TEST_CASE_FIXTURE(fixture, "a unit that fails is completed, too") {
 
 TEST_CASE_FIXTURE(fixture, "it ends stopped") {
   with_cache(true);
-  end();
+  end_all();
 
   CHECK(moves().back() == "rollout: ready -> stopped by stop_requested");
 }
