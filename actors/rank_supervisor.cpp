@@ -104,7 +104,8 @@ private:
     ledger_.reserve("parameter_shard/dp=0/tp=0", "weights", weights);
     if (rank_.use == runtime::train::model_use::train) {
       ledger_.reserve("parameter_shard/dp=0/tp=0", "gradients and moments",
-                      3 * weights);
+                      3 * sizeof(float)
+                        * rank_.model->num_trained_parameters());
       const auto activations = runtime::train::activation_bytes(
         rank_.model->policy()->config(), rank_.config);
       ledger_.reserve("trainer/dp=0/tp=0",

@@ -63,8 +63,9 @@ public:
     check_sampling("rollout.sampling", job_.rollout.sampling);
     if (job_.data.eval)
       check_sampling("eval.sampling", job_.eval.sampling);
-    check_optimizer("train.optimizer", job_.train.optimizer);
-    check_optimizer("sft_warmup.optimizer", job_.sft_warmup.optimizer);
+    check_optimizer("train", job_.train.optimizer, job_.train.steps);
+    check_optimizer("sft_warmup", job_.sft_warmup.optimizer,
+                    job_.sft_warmup.steps);
     at_most("train.minibatches", job_.train.minibatches,
             "train.prompts_per_step", job_.train.prompts_per_step);
     if (is_effective("train.prompts_per_step"))
@@ -211,8 +212,15 @@ private:
             job_.rollout.sampling.max_new_tokens);
   }
 
-  void check_optimizer(const std::string& block,
-                       const optimizer_block& optimizer) const {
+  void check_optimizer(const std::string& stage,
+                       const optimizer_block& optimizer,
+                       std::int64_t num_steps) const {
+    const auto block = stage + ".optimizer";
+    if (is_effective(block + ".decay_steps")) {
+      require(block + ".decay_steps");
+      at_most(block + ".decay_steps", optimizer.decay_steps, stage + ".steps",
+              num_steps);
+    }
     if (is_effective(block + ".min_learning_rate")
         && optimizer.min_learning_rate > optimizer.learning_rate)
       refuse(errc::config_conflict, block + ".min_learning_rate",

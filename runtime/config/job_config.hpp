@@ -86,10 +86,13 @@ struct reward_block {
 
 struct optimizer_block {
   double learning_rate = 1e-5;
-  std::string schedule = "constant"; ///< constant, linear, cosine
+  std::string schedule = "constant"; ///< constant, linear, cosine, wsd
   std::int64_t warmup_steps = 0;
-  double min_learning_rate = 0; ///< where linear and cosine end
+  std::int64_t decay_steps = 0; ///< wsd: the last ones, over which it falls
+  double min_learning_rate = 0; ///< where it ends, unless constant
   double weight_decay = 0;
+  /// Patterns of parameters that do not decay.
+  std::vector<std::string> no_weight_decay = {"*norm.weight", "*.bias"};
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double max_grad_norm = 1.0; ///< 0: no clipping
 };
@@ -135,6 +138,7 @@ struct train_block {
   std::string loss_aggregation = "token_mean";
   std::int64_t loss_length_tokens = 64; ///< of fixed_length
   std::int64_t max_nonfinite_steps = 3; ///< skipped in a row before the end
+  std::vector<std::string> frozen = {}; ///< patterns of parameters
   optimizer_block optimizer;
 };
 

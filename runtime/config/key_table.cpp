@@ -275,19 +275,33 @@ void add_optimizer(std::vector<key_row>& rows, const std::string& name,
   block_rows<block> b{rows, name, get, std::move(effects)};
   b.key("learning_rate", &block::learning_rate, {.min = 0, .max = 10},
         "AdamW's learning rate, after the warm-up.");
-  b.key("schedule", &block::schedule, one_of({"constant", "linear", "cosine"}),
-        "How it falls until the last step.");
+  b.key("schedule", &block::schedule,
+        one_of({"constant", "linear", "cosine", "wsd"}),
+        "How it falls until the last step; wsd: only over the last "
+        "decay_steps (warm-up, stable, decay).");
   b.key("warmup_steps", &block::warmup_steps, count(0),
         "Optimizer steps over which it rises from 0.");
-  b.key(
-    "min_learning_rate", &block::min_learning_rate, {.min = 0, .max = 10},
-    "Where linear and cosine end.",
-    {when(name + ".schedule: linear or cosine", [get](const job_config& job) {
-      auto copy = job;
-      return get(copy)->schedule != "constant";
-    })});
+  b.key("min_learning_rate", &block::min_learning_rate, {.min = 0, .max = 10},
+        "Where it ends.",
+        {when(name + ".schedule: linear, cosine or wsd",
+              [get](const job_config& job) {
+                auto copy = job;
+                return get(copy)->schedule != "constant";
+              })});
+  b.key("decay_steps", &block::decay_steps, count(1),
+        "Last optimizer steps, over which it falls in a straight line.",
+        {when(name + ".schedule: wsd", [get](const job_config& job) {
+          auto copy = job;
+          return get(copy)->schedule == "wsd";
+        })});
   b.key("weight_decay", &block::weight_decay, {.min = 0, .max = 10},
         "AdamW's decoupled weight decay.");
+  b.key("no_weight_decay", &block::no_weight_decay, {},
+        "Shell patterns of the names of parameters that do not decay.",
+        {when(name + ".weight_decay above 0", [get](const job_config& job) {
+          auto copy = job;
+          return get(copy)->weight_decay > 0;
+        })});
   b.key("beta1", &block::beta1, {.min = 0, .max = 1, .open_max = true},
         "Decay of the mean.");
   b.key("beta2", &block::beta2, {.min = 0, .max = 1, .open_max = true},
@@ -447,6 +461,9 @@ void add_train(std::vector<key_row>& rows) {
   b.key("max_nonfinite_steps", &block::max_nonfinite_steps, count(0),
         "Updates in a row that may be left out because the loss is not finite "
         "or no sample has a token; one more ends the job.");
+  b.key("frozen", &block::frozen, {},
+        "Shell patterns of the names of parameters that are not trained, as in "
+        "\"model.embed_tokens.*\"; in the warm-up neither.");
   add_optimizer(rows, "train.optimizer",
                 [](auto& job) { return &job.train.optimizer; }, {});
 }

@@ -52,6 +52,9 @@ inline constexpr std::array metric_keys{
   metric_key{"train/grad_norm", "1",
              "L2 norm of all gradients before clipping, mean over the step's "
              "updates"},
+  metric_key{"train/grad_norm_<word>", "1",
+             "the same of one part of the model: attention, mlp, norm, "
+             "embedding, lm_head, other"},
   metric_key{"train/learning_rate", "1", "learning rate of the last update"},
   metric_key{"train/tokens", "tokens",
              "completion tokens in the losses, over the step's updates"},

@@ -3,6 +3,7 @@
 
 #include "kernels/adamw.hpp"
 #include "protocols/failure.hpp"
+#include "runtime/train/parameter_patterns.hpp"
 
 #include <c10/util/StringUtil.h>
 
@@ -30,12 +31,20 @@ adamw_optimizer::adamw_optimizer(
   kernels::thread_pool& pool)
   : parameters_(std::move(parameters)), pool_(pool) {}
 
-double adamw_optimizer::gradient_norm() const {
-  double sum = 0;
-  for (const auto& p : parameters_)
-    if (const auto& gradient = p->tensor().grad(); gradient.defined())
-      sum += kernels::sum_of_squares(values(gradient), pool_);
-  return std::sqrt(sum);
+adamw_optimizer::gradient_norms adamw_optimizer::norms() const {
+  gradient_norms out; // of squares at first
+  for (const auto& p : parameters_) {
+    auto& part = out.by_part[std::string{part_of_decoder(p->name())}];
+    if (const auto& gradient = p->tensor().grad(); gradient.defined()) {
+      const double squares = kernels::sum_of_squares(values(gradient), pool_);
+      out.all += squares;
+      part += squares;
+    }
+  }
+  out.all = std::sqrt(out.all);
+  for (auto& [name, norm] : out.by_part)
+    norm = std::sqrt(norm);
+  return out;
 }
 
 void adamw_optimizer::update(const config::optimizer_block& settings,
@@ -46,19 +55,23 @@ void adamw_optimizer::update(const config::optimizer_block& settings,
       second_.push_back(torch::zeros_like(p->tensor().detach()));
     }
   ++num_updates_;
-  const kernels::adamw_settings step{
+  kernels::adamw_settings step{
     .learning_rate = static_cast<float>(learning_rate),
     .beta1 = static_cast<float>(settings.beta1),
     .beta2 = static_cast<float>(settings.beta2),
     .epsilon = static_cast<float>(settings.epsilon),
-    .weight_decay = static_cast<float>(settings.weight_decay),
     .step = num_updates_,
     .grad_scale = static_cast<float>(gradient_scale)};
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& gradient = parameters_[i]->tensor().grad();
-    if (gradient.defined())
-      kernels::adamw(values(parameters_[i]->tensor()), values(gradient),
-                     values(first_[i]), values(second_[i]), step, pool_);
+    if (!gradient.defined())
+      continue;
+    step.weight_decay =
+      fits_any(settings.no_weight_decay, parameters_[i]->name())
+        ? 0
+        : static_cast<float>(settings.weight_decay);
+    kernels::adamw(values(parameters_[i]->tensor()), values(gradient),
+                   values(first_[i]), values(second_[i]), step, pool_);
   }
   drop_gradients();
 }

@@ -9,6 +9,8 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,9 +30,13 @@ public:
     return parameters_;
   }
 
-  /// Returns the L2 norm over all gradients; absent ones count as 0. In
-  /// double, in the order of the parameters.
-  [[nodiscard]] double gradient_norm() const;
+  /// L2 norms; absent gradients count as 0. In double, in the order of the
+  /// parameters.
+  struct gradient_norms {
+    double all = 0;
+    std::map<std::string, double, std::less<>> by_part; ///< part_of_decoder
+  };
+  [[nodiscard]] gradient_norms norms() const;
 
   /// One update with gradients times `gradient_scale`, which are 0 afterwards.
   void update(const config::optimizer_block& settings, double learning_rate,

@@ -113,9 +113,8 @@ torch::Tensor backward(const torch::Tensor& hidden, const torch::Tensor& weight,
                        const loss_head_settings& settings,
                        const loss_function& loss, kernels::thread_pool& pool) {
   auto gradient = torch::zeros_like(hidden);
-  auto& weight_gradient = weight.mutable_grad();
-  if (!weight_gradient.defined())
-    weight_gradient = torch::zeros_like(weight.detach());
+  if (weight.requires_grad() && !weight.grad().defined())
+    weight.mutable_grad() = torch::zeros_like(weight.detach());
   const auto size = chunk_rows(rows, settings.chunk_tokens);
   chunk_buffers chunk(size, hidden.size(1), weight.size(0));
   const auto hidden_gradient = model::empty_matrix(size, hidden.size(1));
@@ -146,8 +145,9 @@ torch::Tensor backward(const torch::Tensor& hidden, const torch::Tensor& weight,
       const auto of_hidden = first_rows(hidden_gradient, count);
       hidden_gradient_of(logits, as_const_matrix(weight),
                          first_rows(gradient_part, count), of_hidden, pool);
-      kernels::linear_grad_weight(logits, first_rows(chunk.hidden, count),
-                                  as_matrix(weight_gradient), pool);
+      if (weight.requires_grad())
+        kernels::linear_grad_weight(logits, first_rows(chunk.hidden, count),
+                                    as_matrix(weight.grad()), pool);
       const auto to = as_matrix(gradient);
       for (std::int64_t i = 0; i < count; ++i) {
         auto* row = to.row(chunk_of[static_cast<std::size_t>(i)]);

@@ -7,6 +7,7 @@
 #include "runtime/model/decoder_files.hpp"
 #include "runtime/model/load_plugin.hpp"
 #include "runtime/tokenizer/tokenizer.hpp"
+#include "runtime/train/parameter_patterns.hpp"
 
 #include <c10/util/StringUtil.h>
 #include <nlohmann/json.hpp>
@@ -67,12 +68,27 @@ make_reference(const config::job_config& job,
   return made;
 }
 
+/// All of the model's but those that the job freezes, which take no gradient.
 std::vector<std::shared_ptr<shard::parameter>>
-trained_parameters(const model::module& m) {
+trained_parameters(const model::module& m,
+                   const std::vector<std::string>& frozen) {
+  std::vector<std::string> names;
   std::vector<std::shared_ptr<shard::parameter>> out;
-  for (const auto& [name, p] : m.named_parameters())
-    if (p->kind() == shard::parameter_kind::trained)
+  for (const auto& [name, p] : m.named_parameters()) {
+    if (p->kind() != shard::parameter_kind::trained)
+      continue;
+    names.push_back(name);
+    if (fits_any(frozen, name))
+      torch::Tensor{p->tensor()}.requires_grad_(false);
+    else
       out.push_back(p);
+  }
+  require_fits(frozen, names, "train.frozen");
+  if (out.empty())
+    throw failure(errc::model_mismatch,
+                  "train.frozen fits all " + std::to_string(names.size())
+                    + " parameters of the model; allowed: patterns that leave "
+                      "some to be trained");
   return out;
 }
 
@@ -89,8 +105,8 @@ rank_model::rank_model(const config::job_config& job, model_use use,
   if (use == model_use::train) {
     if (job.train.algorithm == "grpo" && job.train.kl_coefficient > 0)
       reference_ = make_reference(job, registry_);
-    optimizer_ =
-      std::make_shared<adamw_optimizer>(trained_parameters(*policy_), pool);
+    optimizer_ = std::make_shared<adamw_optimizer>(
+      trained_parameters(*policy_, job.train.frozen), pool);
     trainer_ = std::make_unique<trainer>(
       *policy_, reference_.get(), *optimizer_,
       trainer_settings{job.train,
@@ -106,6 +122,13 @@ rank_model::rank_model(const config::job_config& job, model_use use,
 std::uint64_t rank_model::num_parameters() const {
   std::uint64_t count = 0;
   for (const auto& [name, p] : policy_->named_parameters())
+    count += static_cast<std::uint64_t>(p->tensor().numel());
+  return count;
+}
+
+std::uint64_t rank_model::num_trained_parameters() const {
+  std::uint64_t count = 0;
+  for (const auto& p : optimizer_->parameters())
     count += static_cast<std::uint64_t>(p->tensor().numel());
   return count;
 }

@@ -51,6 +51,9 @@ public:
   }
   [[nodiscard]] std::uint64_t num_parameters() const;
 
+  /// Those that have gradient and moments; of model_use::train.
+  [[nodiscard]] std::uint64_t num_trained_parameters() const;
+
   /// Optimizer steps in the weights, and the stage that made the last.
   protocols::policy_version version = 0;
   std::uint8_t stage = 0;

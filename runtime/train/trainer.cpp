@@ -87,7 +87,8 @@ step_result trainer::supervised_step(std::span<const sequence> sequences,
         }
       },
       pool_);
-    hidden.backward(gradient);
+    if (hidden.requires_grad()) // not if all below the head is frozen
+      hidden.backward(gradient);
   }
   const auto n = static_cast<double>(mask.size());
   return apply({{"train/loss", sums.loss},
@@ -222,7 +223,8 @@ void trainer::backward_of(const policy_batch& batch) {
       }
     },
     pool_);
-  hidden.backward(gradient);
+  if (hidden.requires_grad())
+    hidden.backward(gradient);
 }
 
 std::vector<float> trainer::score_groups(group_span groups) {
@@ -287,8 +289,11 @@ std::vector<float> trainer::score_with(model::decoder& decoder,
 step_result trainer::apply(std::map<std::string, double> metrics,
                            const config::optimizer_block& optimizer,
                            double learning_rate) {
-  const double norm = optimizer_.gradient_norm();
+  const auto norms = optimizer_.norms();
+  const double norm = norms.all;
   metrics["train/grad_norm"] = norm;
+  for (const auto& [part, of_part] : norms.by_part)
+    metrics["train/grad_norm_" + part] = of_part;
   const double loss = metrics.at("train/loss");
   if (!std::isfinite(loss) || !std::isfinite(norm)) {
     optimizer_.drop_gradients();

@@ -21,14 +21,30 @@ TEST_SUITE_BEGIN("runtime.config.key_table");
 
 namespace {
 
-/// What keys of the train block need beside `everything_on`.
-constexpr std::array<std::pair<const char*, const char*>, 5> needs_of{{
+/// What keys need beside `everything_on`.
+constexpr std::array<std::pair<const char*, const char*>, 11> needs_of{{
   {"train.overlong_penalty", "train.overlong_margin_tokens=7"},
   {"train.importance_min", "train.importance_correction=token_mask"},
   {"train.importance_max", "train.importance_correction=token_mask"},
   {"train.loss_length_tokens", "train.loss_aggregation=fixed_length"},
   {"train.ratio_level", "train.loss_aggregation=sequence_mean"},
+  {"train.optimizer.decay_steps", "train.optimizer.schedule=wsd"},
+  {"train.optimizer.decay_steps", "train.optimizer.decay_steps=1"},
+  {"train.optimizer.no_weight_decay", "train.optimizer.weight_decay=0.1"},
+  {"sft_warmup.optimizer.decay_steps", "sft_warmup.optimizer.schedule=wsd"},
+  {"sft_warmup.optimizer.decay_steps", "sft_warmup.optimizer.decay_steps=1"},
+  {"sft_warmup.optimizer.no_weight_decay",
+   "sft_warmup.optimizer.weight_decay=0.1"},
 }};
+
+/// "key=value", in place of what was said of the key.
+void set(std::vector<std::string>& overrides, const std::string& text) {
+  const auto prefix = text.substr(0, text.find('=') + 1);
+  std::erase_if(overrides, [&](const std::string& other) {
+    return other.starts_with(prefix);
+  });
+  overrides.push_back(text);
+}
 
 /// The overrides of a job in which the key has an effect.
 std::vector<std::string> job_for(const key_row& row) {
@@ -39,7 +55,7 @@ std::vector<std::string> job_for(const key_row& row) {
   auto out = everything_on;
   for (const auto& [key, needs] : needs_of)
     if (row.path == key)
-      out.emplace_back(needs);
+      set(out, needs);
   return out;
 }
 
@@ -126,10 +142,7 @@ TEST_CASE("P57 each key, set to a non-default, changes the resolved job") {
     CAPTURE(value);
     auto overrides = job_for(row);
     const auto before = write_resolved(read(grpo_job, overrides));
-    std::erase_if(overrides, [&row](const std::string& text) {
-      return text.starts_with(row.path + '=');
-    });
-    overrides.push_back(row.path + '=' + value);
+    set(overrides, row.path + '=' + value);
     const auto job = read(grpo_job, overrides);
     const auto after = write_resolved(job);
 
@@ -169,10 +182,7 @@ TEST_CASE("each limit is allowed up to its end and refused past it") {
     for (const auto past : {row.facts.min - 1, row.facts.max + 1}) {
       const auto text = std::to_string(static_cast<std::int64_t>(past));
       auto overrides = job_for(row);
-      std::erase_if(overrides, [&row](const std::string& one) {
-        return one.starts_with(row.path + '=');
-      });
-      overrides.push_back(row.path + '=' + text);
+      set(overrides, row.path + '=' + text);
       expect_failure(errc::config_out_of_range, {row.path, text, "allowed: "},
                      [&] { read(grpo_job, overrides); });
     }

@@ -361,6 +361,17 @@ TEST_CASE("keys that exclude each other are refused with both places") {
           "train.optimizer.min_learning_rate=0.1"},
          errc::config_conflict,
          {"is 0.1, but", "is 1e-05"}});
+  check({"a decay without its length",
+         grpo_job,
+         {"train.optimizer.schedule=wsd"},
+         errc::config_missing_key,
+         {"train.optimizer.decay_steps is missing"}});
+  check({"a decay longer than the run",
+         grpo_job,
+         {"train.steps=5", "train.optimizer.schedule=wsd",
+          "train.optimizer.decay_steps=6"},
+         errc::config_conflict,
+         {"decay_steps is 6, but train.steps is 5"}});
   check({"minibatches",
          grpo_job,
          {"train.minibatches=9"},

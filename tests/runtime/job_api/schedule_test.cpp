@@ -16,6 +16,7 @@ optimizer_block optimizer(const char* schedule, std::int64_t warmup_steps) {
   b.min_learning_rate = 0.1;
   b.schedule = schedule;
   b.warmup_steps = warmup_steps;
+  b.decay_steps = 4;
   return b;
 }
 
@@ -52,6 +53,13 @@ TEST_CASE("a schedule goes from its first rate to its last") {
     {"linear", 0, 0, 1, 1.0},
     {"linear", 0, 30, 11, 0.1},
     {"cosine", 0, 30, 11, 0.1},
+    // stable until the last four steps, each a quarter of the way
+    {"wsd", 2, 1, 11, 2.0 / 3},
+    {"wsd", 2, 2, 11, 1.0},
+    {"wsd", 2, 6, 11, 1.0},
+    {"wsd", 2, 7, 11, 0.775},
+    {"wsd", 2, 10, 11, 0.1},
+    {"wsd", 2, 30, 11, 0.1},
     // a warm-up as long as the run
     {"linear", 5, 4, 5, 5.0 / 6},
   };

@@ -32,6 +32,7 @@ void fill_gradients(const trainee& t, int round) {
 config::optimizer_block decaying() {
   config::optimizer_block b;
   b.weight_decay = 0.1;
+  b.no_weight_decay = {};
   b.beta1 = 0.8;
   b.beta2 = 0.95;
   return b;
@@ -75,23 +76,23 @@ TEST_CASE("updates follow the formula of AdamW in double") {
 TEST_CASE("an update leaves gradients of 0") {
   trainee t;
   fill_gradients(t, 1);
-  CHECK(t.optimizer.gradient_norm() > 1);
+  CHECK(t.optimizer.norms().all > 1);
 
   t.optimizer.update(decaying(), 0.01, 1);
 
-  CHECK(t.optimizer.gradient_norm() == 0);
+  CHECK(t.optimizer.norms().all == 0);
 }
 
 TEST_CASE(
   "the gradient norm is that of all tensors where absent ones count as 0") {
   trainee t;
-  CHECK(t.optimizer.gradient_norm() == 0);
+  CHECK(t.optimizer.norms().all == 0);
   fill_gradients(t, 1);
   double sum = 0;
   for (const auto& p : t.optimizer.parameters())
     sum += p->tensor().grad().to(torch::kFloat64).pow(2).sum().item<double>();
 
-  CHECK(t.optimizer.gradient_norm()
+  CHECK(t.optimizer.norms().all
         == doctest::Approx(std::sqrt(sum)).epsilon(1e-12));
 }
 
@@ -169,6 +170,44 @@ TEST_CASE(
   }
   CHECK(t.optimizer.num_updates() == 1);
   CHECK(same_bits(t.moments(".first"), before));
+}
+
+TEST_CASE("parameters that fit a pattern do not decay") {
+  trainee plain, excluding;
+  auto settings = decaying();
+  settings.weight_decay = 0;
+  fill_gradients(plain, 1);
+  plain.optimizer.update(settings, 0.1, 1.0);
+
+  settings.weight_decay = 0.5;
+  settings.no_weight_decay = {"*norm.weight", "*.bias"};
+  fill_gradients(excluding, 1);
+  excluding.optimizer.update(settings, 0.1, 1.0);
+
+  const auto without = plain.weights();
+  for (const auto& [name, tensor] : excluding.weights()) {
+    CAPTURE(name);
+    CHECK(tensor.equal(without.at(name)) == name.ends_with("norm.weight"));
+  }
+}
+
+TEST_CASE("norms of the parts make up that of all") {
+  trainee t;
+  fill_gradients(t, 1);
+
+  const auto norms = t.optimizer.norms();
+
+  double squares = 0;
+  for (const auto& [part, norm] : norms.by_part)
+    squares += norm * norm;
+  CHECK(std::sqrt(squares) == doctest::Approx(norms.all));
+  CHECK(norms.by_part.size() == 4); // the head is tied
+  double of_attention = 0;
+  for (const auto& p : t.optimizer.parameters())
+    if (p->name().find("self_attn") != std::string::npos)
+      of_attention += p->tensor().grad().pow(2).sum().item<double>();
+  CHECK(norms.by_part.at("attention")
+        == doctest::Approx(std::sqrt(of_attention)));
 }
 
 TEST_SUITE_END();

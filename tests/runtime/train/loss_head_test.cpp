@@ -42,7 +42,7 @@ struct head_fixture {
   [[nodiscard]] dense reference(float temperature) const {
     dense d;
     d.hidden = hidden.to(torch::kFloat64).requires_grad_();
-    d.weight = weight.to(torch::kFloat64).requires_grad_();
+    d.weight = weight.detach().to(torch::kFloat64).requires_grad_();
     const auto at = torch::tensor(rows, torch::kInt64);
     const auto logits =
       d.hidden.index_select(0, at).matmul(d.weight.t()) / double{temperature};
@@ -56,7 +56,7 @@ struct head_fixture {
 
   troupe::kernels::thread_pool pool{2};
   torch::Tensor hidden = made_up(num_rows, width, 0.3);
-  torch::Tensor weight = made_up(vocabulary, width, 0.9);
+  torch::Tensor weight = made_up(vocabulary, width, 0.9).requires_grad_();
   std::vector<std::int32_t> rows, targets;
 };
 
@@ -84,7 +84,8 @@ outcome run_backward(head_fixture& f, const loss_head_settings& settings) {
         coefficients[i] = coefficient(begin + i);
     },
     f.pool);
-  out.weight_gradient = f.weight.grad().clone();
+  if (f.weight.requires_grad())
+    out.weight_gradient = f.weight.grad().clone();
   return out;
 }
 
@@ -160,6 +161,17 @@ TEST_CASE("the size of a chunk does not change a bit") {
     // The sum begins with what is there: chunks don't matter (linear.hpp).
     CHECK(same_bits(run.weight_gradient, whole.weight_gradient));
   }
+}
+
+TEST_CASE("a frozen head passes the gradient on and takes none") {
+  head_fixture trained, frozen;
+  frozen.weight.requires_grad_(false);
+  const auto expected = run_backward(trained, {1.0F, 4});
+
+  const auto out = run_backward(frozen, {1.0F, 4});
+
+  CHECK(same_bits(out.hidden_gradient, expected.hidden_gradient));
+  CHECK_FALSE(frozen.weight.grad().defined());
 }
 
 TEST_CASE("the weights' gradient is added to what is there") {

@@ -124,6 +124,57 @@ TEST_CASE("a model that only generates restores weights without moments") {
   CHECK(same_bits(weights_of(m), weights_of(trained)));
 }
 
+TEST_CASE("frozen parameters keep their bits and have no moments") {
+  troupe::kernels::thread_pool pool{1};
+  auto job = tiny_job();
+  job.train.frozen = {"model.embed_tokens.*", "*layers.0.*"};
+  rank_model m(job, model_use::train, {}, pool);
+  const auto before = weights_of(m);
+
+  step(m);
+
+  for (const auto& [name, tensor] : weights_of(m)) {
+    CAPTURE(name);
+    const bool is_frozen = name.starts_with("model.embed_tokens")
+                           || name.find("layers.0.") != std::string::npos;
+    CHECK(tensor.equal(before.at(name)) == is_frozen);
+    CHECK(std::ranges::any_of(
+            m.optimizer().state(),
+            [&](const auto& moment) { return moment.name == name + ".first"; })
+          != is_frozen);
+  }
+  CHECK(m.num_trained_parameters() < m.num_parameters());
+}
+
+TEST_CASE("everything below the head may be frozen") {
+  troupe::kernels::thread_pool pool{1};
+  auto job = tiny_job();
+  job.model.fresh->tie_embeddings = false;
+  job.train.frozen = {"model.*"};
+  rank_model m(job, model_use::train, {}, pool);
+  const auto before = weights_of(m);
+
+  step(m);
+
+  const auto after = weights_of(m);
+  CHECK_FALSE(after.at("lm_head.weight").equal(before.at("lm_head.weight")));
+  CHECK(after.at("model.norm.weight").equal(before.at("model.norm.weight")));
+}
+
+TEST_CASE("a frozen pattern that fits nothing is refused, and one that fits "
+          "all") {
+  troupe::kernels::thread_pool pool{1};
+  auto job = tiny_job();
+  job.train.frozen = {"*norm.weight", "encoder.*"};
+  CHECK(failure_of([&] { rank_model(job, model_use::train, {}, pool); })
+          .starts_with("model_mismatch: train.frozen has \"encoder.*\", which "
+                       "fits none of the model's"));
+  job.train.frozen = {"*"};
+  CHECK(failure_of([&] {
+          rank_model(job, model_use::train, {}, pool);
+        }).starts_with("model_mismatch: train.frozen fits all"));
+}
+
 TEST_CASE("a checkpoint of another model is refused with both shapes") {
   const troupe::tests::temporary_folder folder;
   troupe::kernels::thread_pool pool{1};
