@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "actors/print_completions.hpp"
 
-#include "runtime/job_api/loops.hpp"
+#include "runtime/job_api/evaluate.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -61,8 +61,10 @@ public:
     if (job_.model.fresh)
       check_fresh(*job_.model.fresh);
     check_sampling("rollout.sampling", job_.rollout.sampling);
-    if (job_.data.eval)
+    if (job_.data.eval) {
       check_sampling("eval.sampling", job_.eval.sampling);
+      check_eval(job_.eval);
+    }
     check_optimizer("train", job_.train.optimizer, job_.train.steps);
     check_optimizer("sft_warmup", job_.sft_warmup.optimizer,
                     job_.sft_warmup.steps);
@@ -171,6 +173,19 @@ private:
     if (is_effective(block + ".min_new_tokens"))
       at_most(block + ".min_new_tokens", sampling.min_new_tokens,
               block + ".max_new_tokens", sampling.max_new_tokens);
+  }
+
+  void check_eval(const eval_block& eval) const {
+    for (const auto k : eval.pass_at)
+      at_most("eval.pass_at", k, "eval.samples_per_prompt",
+              eval.samples_per_prompt);
+    if (eval.samples_per_prompt > 1 && eval.sampling.temperature == 0)
+      refuse(errc::config_conflict, "eval.samples_per_prompt",
+             "eval.samples_per_prompt is "
+               + std::to_string(eval.samples_per_prompt)
+               + ", but eval.sampling.temperature is 0, which gives all "
+                 "completions of a row the same tokens; allowed: 1, or a "
+                 "temperature above 0");
   }
 
   /// Refuses a value of the train block together with another one.

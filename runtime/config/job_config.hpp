@@ -145,6 +145,8 @@ struct train_block {
 struct eval_block {
   std::int64_t every_steps = 0; ///< 0: before and after only
   std::int64_t max_prompts = 256;
+  std::int64_t samples_per_prompt = 1;
+  std::vector<std::int64_t> pass_at = {}; ///< each k of pass@k
   /// Greedy unless set; the other keys default to the rollout's.
   sampling_block sampling = {.temperature = 0};
 };

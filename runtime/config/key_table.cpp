@@ -475,6 +475,12 @@ void add_eval(std::vector<key_row>& rows) {
         "Steps between evaluations; 0: before and after only.");
   b.key("max_prompts", &eval_block::max_prompts, count(1),
         "The first rows of data.eval, up to this many.");
+  b.key("samples_per_prompt", &eval_block::samples_per_prompt,
+        count(1, max_samples_per_step),
+        "Completions of a row; the accuracy is the mean over them (avg@n).");
+  b.key("pass_at", &eval_block::pass_at, count(1, max_samples_per_step),
+        "Each k for which the chance is told that one of k completions is "
+        "correct (pass@k, unbiased).");
   add_sampling(
     rows, "eval.sampling", [](auto& job) { return &job.eval.sampling; },
     if_evaluated(), true);

@@ -3,6 +3,7 @@
 
 #include "kernels/advantage.hpp"
 #include "runtime/job_api/advantages.hpp"
+#include "runtime/job_api/evaluate.hpp"
 #include "runtime/job_api/schedule.hpp"
 #include "runtime/job_api/update_metrics.hpp"
 
@@ -349,36 +350,6 @@ private:
 
 loop_result run_job(job& j) {
   return run{j}();
-}
-
-metrics evaluate(job& j, std::string_view name) {
-  // Batches of 64 prompts: a request stays far below 64 KiB.
-  constexpr std::size_t batch = 64;
-  const auto start = clock::now();
-  const auto ids = j.take_prompts(
-    "eval", static_cast<std::size_t>(j.config().eval.max_prompts));
-  double correct = 0, reward = 0, tokens = 0;
-  for (std::size_t begin = 0; begin < ids.size(); begin += batch) {
-    const auto end = std::min(ids.size(), begin + batch);
-    metrics ignored;
-    auto groups = j.generate({ids.begin() + static_cast<std::ptrdiff_t>(begin),
-                              ids.begin() + static_cast<std::ptrdiff_t>(end)},
-                             {"eval", 1, j.config().eval.sampling}, ignored);
-    groups = j.grade(std::move(groups), "eval", ignored);
-    for (const auto& g : groups) {
-      correct += g.rewards.at(0) >= 1.0F;
-      reward += g.rewards.at(0);
-      tokens += g.num_tokens.at(0);
-    }
-    j.consume(groups);
-  }
-  const auto n = static_cast<double>(std::max<std::size_t>(1, ids.size()));
-  const std::string prefix = "eval/" + std::string{name};
-  return {{prefix + "_accuracy", correct / n},
-          {prefix + "_reward_mean", reward / n},
-          {prefix + "_prompts", static_cast<double>(ids.size())},
-          {prefix + "_completion_tokens_mean", tokens / n},
-          {"time/eval_s", seconds_since(start)}};
 }
 
 } // namespace troupe::runtime::job_api

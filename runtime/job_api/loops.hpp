@@ -20,8 +20,4 @@ struct loop_result {
 /// Ctrl-C it saves a checkpoint (of step 0 if nothing was trained) and returns.
 loop_result run_job(job& j);
 
-/// Accuracy of the first eval.max_prompts rows of `data.eval`: the share whose
-/// greedy completion (or as eval.sampling says) has a reward of at least 1.
-metrics evaluate(job& j, std::string_view name);
-
 } // namespace troupe::runtime::job_api

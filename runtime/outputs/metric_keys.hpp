@@ -5,7 +5,6 @@
 // two rows fit a key, the first one counts.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -108,9 +107,14 @@ inline constexpr std::array metric_keys{
              "warm-up trained on) by time/step_s"},
   metric_key{"memory/<process>_rss_bytes", "bytes",
              "resident memory of a process at the end of the step"},
-  metric_key{"eval/<name>_accuracy", "1",
-             "share of greedy completions with reward 1; <name> is the data "
-             "set, heldout for data.eval"},
+  metric_key{
+    "eval/<name>_accuracy", "1",
+    "share of completions with a reward of at least 1, mean over "
+    "eval.samples_per_prompt and rows; <name> is the data set, heldout "
+    "for data.eval"},
+  metric_key{"eval/<name>_pass_at_<word>", "1",
+             "chance that one of so many completions of a row has a reward of "
+             "at least 1, for each of eval.pass_at"},
   metric_key{"eval/<name>_reward_mean", "1",
              "mean reward over the evaluated prompts"},
   metric_key{"eval/<name>_prompts", "prompts", "prompts evaluated"},
@@ -118,22 +122,23 @@ inline constexpr std::array metric_keys{
              "mean length of an evaluated completion"},
 };
 
+constexpr bool is_of_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'
+         || c == '-';
+}
+
 /// True if `key` has the form of `pattern`.
 constexpr bool matches_key(std::string_view pattern, std::string_view key) {
   const auto open = pattern.find('<');
   if (open == std::string_view::npos)
     return key == pattern;
-  const auto head = pattern.substr(0, open);
-  const auto tail = pattern.substr(pattern.find('>') + 1);
-  if (key.size() <= head.size() + tail.size() || !key.starts_with(head)
-      || !key.ends_with(tail))
+  if (!key.starts_with(pattern.substr(0, open)))
     return false;
-  const auto word =
-    key.substr(head.size(), key.size() - head.size() - tail.size());
-  return std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'
-           || c == '-';
-  });
+  const auto rest = pattern.substr(pattern.find('>') + 1);
+  for (auto end = open; end < key.size() && is_of_word(key[end]); ++end)
+    if (matches_key(rest, key.substr(end + 1)))
+      return true;
+  return false;
 }
 
 /// Returns the row of a key, or nullptr if the table lists none.

@@ -22,7 +22,7 @@ TEST_SUITE_BEGIN("runtime.config.key_table");
 namespace {
 
 /// What keys need beside `everything_on`.
-constexpr std::array<std::pair<const char*, const char*>, 11> needs_of{{
+constexpr std::array<std::pair<const char*, const char*>, 12> needs_of{{
   {"train.overlong_penalty", "train.overlong_margin_tokens=7"},
   {"train.importance_min", "train.importance_correction=token_mask"},
   {"train.importance_max", "train.importance_correction=token_mask"},
@@ -35,6 +35,7 @@ constexpr std::array<std::pair<const char*, const char*>, 11> needs_of{{
   {"sft_warmup.optimizer.decay_steps", "sft_warmup.optimizer.decay_steps=1"},
   {"sft_warmup.optimizer.no_weight_decay",
    "sft_warmup.optimizer.weight_decay=0.1"},
+  {"eval.pass_at", "eval.samples_per_prompt=8"},
 }};
 
 /// "key=value", in place of what was said of the key.

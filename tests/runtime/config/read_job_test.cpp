@@ -372,6 +372,17 @@ TEST_CASE("keys that exclude each other are refused with both places") {
           "train.optimizer.decay_steps=6"},
          errc::config_conflict,
          {"decay_steps is 6, but train.steps is 5"}});
+  check({"a pass@k without k samples",
+         grpo_job,
+         {"data.eval.file=eval.jsonl", "eval.sampling.temperature=1",
+          "eval.samples_per_prompt=4", "eval.pass_at=[1, 5]"},
+         errc::config_conflict,
+         {"eval.pass_at is 5, but eval.samples_per_prompt is 4"}});
+  check({"several greedy samples",
+         grpo_job,
+         {"data.eval.file=eval.jsonl", "eval.samples_per_prompt=4"},
+         errc::config_conflict,
+         {"eval.samples_per_prompt is 4", "temperature is 0"}});
   check({"minibatches",
          grpo_job,
          {"train.minibatches=9"},

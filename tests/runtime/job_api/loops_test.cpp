@@ -241,20 +241,4 @@ TEST_CASE("a dropped group is left out of the update") {
         == lines{"train 1 minibatch 0 groups 0 advantages 2"});
 }
 
-TEST_CASE("a large evaluation is asked for in parts of 64 prompts") {
-  auto j = make_fake(1);
-  j.settings.eval.max_prompts = 130;
-
-  const auto values = evaluate(j, "heldout");
-
-  CHECK(j.calls_of("generate")
-        == lines{"generate eval 64 x 1", "generate eval 64 x 1",
-                 "generate eval 2 x 1"});
-  CHECK(j.calls_of("consume")
-        == lines{"consume 64", "consume 64", "consume 2"});
-  CHECK(values.at("eval/heldout_accuracy") == 0.5);
-  CHECK(values.at("eval/heldout_prompts") == 130);
-  CHECK(values.at("eval/heldout_completion_tokens_mean") == 2);
-}
-
 TEST_SUITE_END();

@@ -38,10 +38,12 @@ TEST_CASE("docs/metrics.md lists the keys of the table") {
 
 TEST_CASE("a key is listed or not") {
   for (const auto* key : {"train/loss", "time/generate_s", "time/step_s",
-                          "eval/heldout_accuracy", "memory/rank-0_rss_bytes"})
+                          "eval/heldout_accuracy", "eval/heldout_pass_at_8",
+                          "eval/a_b_pass_at_16", "memory/rank-0_rss_bytes"})
     CHECK(find_metric_key(key) != nullptr);
-  for (const auto* key : {"train/los", "train/loss ", "", "time/_s", "time/A_s",
-                          "time/a/b_s", "eval/accuracy", "xtime/a_s"})
+  for (const auto* key :
+       {"train/los", "train/loss ", "", "time/_s", "time/A_s", "time/a/b_s",
+        "eval/accuracy", "xtime/a_s", "eval/heldout_pass_at_"})
     CHECK(find_metric_key(key) == nullptr);
 }
 
@@ -49,7 +51,7 @@ TEST_CASE("every row finds itself first") {
   for (const auto& row : metric_keys) {
     CAPTURE(row.key);
     std::string key{row.key};
-    if (const auto at = key.find('<'); at != std::string::npos)
+    for (auto at = key.find('<'); at != std::string::npos; at = key.find('<'))
       key.replace(at, key.find('>') - at + 1, "x");
     REQUIRE(find_metric_key(key) != nullptr);
     CHECK(find_metric_key(key)->key == row.key);
