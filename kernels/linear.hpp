@@ -29,4 +29,8 @@ void linear_grad_input(const_matrix dy, const_matrix w, matrix dx, into mode,
 void linear_grad_weight(const_matrix dy, const_matrix x, matrix dw,
                         thread_pool& pool);
 
+/// dbias += the sum of dy's rows. Shapes: dy [T, N], dbias [N].
+/// Numerics: t rises, beginning with the present dbias.
+void linear_grad_bias(const_matrix dy, float* dbias, thread_pool& pool);
+
 } // namespace troupe::kernels

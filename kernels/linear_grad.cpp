@@ -115,6 +115,18 @@ void weight_block(const_matrix dy, const_matrix x, matrix dw, float* memory) {
   outer_product(t, dw.rows, memory);
 }
 
+/// Columns [begin, end) of dbias.
+void bias_columns(const_matrix dy, float* dbias, std::int64_t begin,
+                  std::int64_t end) {
+  for (std::int64_t n = begin; n < end; n += 16) {
+    const std::int64_t count = HWY_MIN(end - n, 16);
+    lanes total = load_n(dbias + n, count);
+    for (std::int64_t t = 0; t < dy.rows; ++t)
+      total = add(total, load_n(dy.row(t) + n, count));
+    store_n(total, dbias + n, count);
+  }
+}
+
 } // namespace
 } // namespace troupe::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -124,6 +136,7 @@ namespace troupe::kernels {
 
 HWY_EXPORT(input_block);
 HWY_EXPORT(weight_block);
+HWY_EXPORT(bias_columns);
 
 namespace {
 
@@ -176,6 +189,13 @@ void linear_grad_weight(const_matrix dy, const_matrix x, matrix dw,
                 ({dy.data + n, dy.rows, rows, dy.stride},
                  {x.data + k, x.rows, cols, x.stride},
                  {dw.row(n) + k, rows, cols, dw.stride}, memory);
+              });
+}
+
+void linear_grad_bias(const_matrix dy, float* dbias, thread_pool& pool) {
+  in_parallel(pool, dy.cols, 16, dy.rows * dy.cols / 4,
+              [&](std::int64_t begin, std::int64_t end) {
+                HWY_DYNAMIC_DISPATCH(bias_columns)(dy, dbias, begin, end);
               });
 }
 

@@ -16,14 +16,14 @@ namespace {
 /// `sign` is 1 to rotate by the angle, -1 to rotate back.
 void rotate_rows(matrix x, std::int64_t num_heads,
                  const std::int32_t* positions, const float* cosines,
-                 const float* sines, float sign, std::int64_t begin,
-                 std::int64_t end) {
-  const std::int64_t half = x.cols / num_heads / 2;
+                 const float* sines, std::int64_t half, float sign,
+                 std::int64_t begin, std::int64_t end) {
+  const std::int64_t width = x.cols / num_heads;
   for (std::int64_t t = begin; t < end; ++t) {
     const float* cos_row = cosines + positions[t] * half;
     const float* sin_row = sines + positions[t] * half;
     for (std::int64_t h = 0; h < num_heads; ++h) {
-      float* low = x.row(t) + h * 2 * half;
+      float* low = x.row(t) + h * width;
       float* high = low + half;
       for (std::int64_t e = 0; e < half; e += 16) {
         const std::int64_t n = HWY_MIN(half - e, 16);
@@ -47,22 +47,32 @@ namespace troupe::kernels {
 
 HWY_EXPORT(rotate_rows);
 
+std::vector<double> rotary_frequencies(std::int64_t width, double theta) {
+  std::vector<double> frequencies;
+  for (std::int64_t i = 0; i < width / 2; ++i)
+    frequencies.push_back(std::pow(theta, -2.0 * static_cast<double>(i)
+                                            / static_cast<double>(width)));
+  return frequencies;
+}
+
+void append_position(rotary_table& table, std::span<const double> frequencies,
+                     double factor) {
+  table.half_width = static_cast<std::int64_t>(frequencies.size());
+  const auto position =
+    static_cast<double>(table.cos.size() / frequencies.size());
+  for (const double frequency : frequencies) {
+    const double angle = position * frequency;
+    table.cos.push_back(static_cast<float>(factor * std::cos(angle)));
+    table.sin.push_back(static_cast<float>(factor * std::sin(angle)));
+  }
+}
+
 rotary_table make_rotary_table(std::int64_t num_positions, std::int64_t width,
                                double theta) {
   rotary_table table;
-  table.half_width = width / 2;
-  const auto size = static_cast<std::size_t>(num_positions * table.half_width);
-  table.cos.reserve(size);
-  table.sin.reserve(size);
-  for (std::int64_t p = 0; p < num_positions; ++p) {
-    for (std::int64_t i = 0; i < table.half_width; ++i) {
-      const double exponent =
-        -2.0 * static_cast<double>(i) / static_cast<double>(width);
-      const double angle = static_cast<double>(p) * std::pow(theta, exponent);
-      table.cos.push_back(static_cast<float>(std::cos(angle)));
-      table.sin.push_back(static_cast<float>(std::sin(angle)));
-    }
-  }
+  const auto frequencies = rotary_frequencies(width, theta);
+  for (std::int64_t p = 0; p < num_positions; ++p)
+    append_position(table, frequencies);
   return table;
 }
 
@@ -74,7 +84,7 @@ void apply_rotary(matrix x, std::int64_t num_heads,
               [&](std::int64_t begin, std::int64_t end) {
                 HWY_DYNAMIC_DISPATCH(rotate_rows)
                 (x, num_heads, positions, table.cos.data(), table.sin.data(),
-                 sign, begin, end);
+                 table.half_width, sign, begin, end);
               });
 }
 

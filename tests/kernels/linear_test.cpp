@@ -86,6 +86,13 @@ TEST_CASE("linear and its gradients equal products in double") {
     for (double& v : expected)
       v += 1;
     CHECK(error_of(dw, expected) < 1e-5);
+
+    floats dbias(bias.size(), 1);
+    linear_grad_bias(view(dy, s.N), dbias.data(), pool);
+    doubles sums(bias.size(), 1);
+    for (std::size_t i = 0; i < dy.size(); ++i)
+      sums[i % sums.size()] += double{dy[i]};
+    CHECK(error_of(dbias, sums) < 1e-5);
   }
 }
 

@@ -44,4 +44,37 @@ TEST_CASE("apply_rotary rotates the halves of each head by position") {
   }
 }
 
+TEST_CASE("apply_rotary leaves the end of a head that is not rotated") {
+  thread_pool pool(1);
+  constexpr std::int64_t H = 2, E = 20, R = 6;
+  const std::vector<std::int32_t> positions{3, 1};
+  const auto table = make_rotary_table(4, R, 10000);
+  const floats x = noise(2 * H * E, 1);
+  floats y = x, alone(2 * H * R);
+  for (std::size_t head = 0; head < 2 * H; ++head)
+    std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(head * E), R,
+                alone.begin() + static_cast<std::ptrdiff_t>(head * R));
+  apply_rotary(view(y, H * E), H, positions.data(), table, rotation::forward,
+               pool);
+  apply_rotary(view(alone, H * R), H, positions.data(), table,
+               rotation::forward, pool);
+  floats expected = x;
+  for (std::size_t head = 0; head < 2 * H; ++head)
+    std::copy_n(alone.begin() + static_cast<std::ptrdiff_t>(head * R), R,
+                expected.begin() + static_cast<std::ptrdiff_t>(head * E));
+  CHECK(is_same(y, expected));
+}
+
+TEST_CASE("a factor of a rotary table scales its rotation") {
+  rotary_table table;
+  const std::vector<double> frequencies{0.5, 0.25};
+  append_position(table, frequencies, 3);
+  append_position(table, frequencies, 3);
+  REQUIRE(table.half_width == 2);
+  CHECK(table.cos
+        == std::vector<float>{3, 3, static_cast<float>(3 * std::cos(0.5)),
+                              static_cast<float>(3 * std::cos(0.25))});
+  CHECK(table.sin[3] == static_cast<float>(3 * std::sin(0.25)));
+}
+
 } // namespace troupe::kernels::testing
