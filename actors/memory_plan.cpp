@@ -32,16 +32,6 @@ decoder_config shape_of(const runtime::config::job_config& job) {
   return out;
 }
 
-/// Of the built-in modules; a plug-in's own are not known here.
-std::int64_t num_parameters(const decoder_config& c) {
-  const auto attention =
-    c.hidden_size * c.head_width * (2 * c.num_heads + 2 * c.num_kv_heads);
-  const auto layer =
-    attention + 3 * c.hidden_size * c.intermediate_size + 2 * c.hidden_size;
-  return c.vocab_size * c.hidden_size * (c.tie_embeddings ? 1 : 2)
-         + c.num_layers * layer + c.hidden_size;
-}
-
 void print_row(std::ostream& out, const char* what, double bytes) {
   char line[96];
   std::snprintf(line, sizeof line, "  %-28s %9.1f MiB\n", what,
@@ -53,7 +43,7 @@ void print_row(std::ostream& out, const char* what, double bytes) {
 
 void print_plan(const runtime::config::job_config& job, std::ostream& out) {
   const auto shape = shape_of(job);
-  const auto n = num_parameters(shape);
+  const auto n = runtime::model::num_parameters(shape);
   const double weights = 4.0 * static_cast<double>(n);
   const auto slots =
     std::min<std::int64_t>(job.rollout.slots, job.train.prompts_per_step

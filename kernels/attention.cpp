@@ -14,11 +14,21 @@
 
 #include "kernels/attention_tile.hpp"
 #include "kernels/dot_tiles.hpp"
+#include "kernels/lane_functions.hpp"
 #include "kernels/outer_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {
 namespace {
+
+/// scores [n] becomes cap * tanh(scores * scale / cap).
+void cap_scores(float* scores, std::int64_t n, float scale, float cap) {
+  for (std::int64_t j = 0; j < n; j += 16) {
+    const std::int64_t m = HWY_MIN(n - j, 16);
+    const lanes s = mul(load_n(scores + j, m), set(scale / cap));
+    store_n(mul(hyperbolic_tangent(s), set(cap)), scores + j, m);
+  }
+}
 
 /// scores [n] becomes exp(scores * scale - max), with zeros to the next
 /// multiple of 16. Returns the sum.
@@ -48,9 +58,12 @@ void attend(const attention_tile& tile, const attention_shape& shape) {
   const std::int64_t group = shape.num_heads / shape.num_kv_heads;
   const std::int64_t num_rows = tile.num_rows * group;
   const attention_row& longest = tile.rows[tile.num_rows - 1];
-  const float* keys = longest.keys + tile.kv_head * width;
-  const float* values = longest.values + tile.kv_head * width;
   const std::int64_t stride = longest.stride;
+  // Columns of scores count from the first key of the first row.
+  const std::int64_t base = tile.rows[0].first_key;
+  const std::int64_t at = base * stride + tile.kv_head * width;
+  const float* keys = longest.keys + at;
+  const float* values = longest.values + at;
   dot_work scores;
   scores.x = tile.q;
   scores.x_stride = width;
@@ -59,35 +72,49 @@ void attend(const attention_tile& tile, const attention_shape& shape) {
   scores.size = width;
   scores.y = tile.scores;
   scores.y_stride = tile.scores_stride;
-  dot_block(scores, num_rows, longest.num_keys, (width + 15) / 16 * 16);
+  dot_block(scores, num_rows, longest.num_keys - base, (width + 15) / 16 * 16);
 
   for (std::int64_t i = 0; i < num_rows; ++i) {
     float maximum = 0;
-    const std::int64_t n = tile.rows[i / group].num_keys;
+    const attention_row& row = tile.rows[i / group];
+    const std::int64_t n = row.num_keys - row.first_key;
+    float* own = tile.scores + i * tile.scores_stride + row.first_key - base;
+    if (shape.softcap > 0)
+      cap_scores(own, n, shape.scale, shape.softcap);
     tile.sums[i] =
-      soften(tile.scores + i * tile.scores_stride, n, shape.scale, &maximum);
+      soften(own, n, shape.softcap > 0 ? 1 : shape.scale, &maximum);
     tile.maxima[i] = maximum;
   }
-  // The keys that all rows see together, then those of each row alone, so that
-  // no value beyond a row's own keys takes part in it.
-  const std::int64_t shared = tile.rows[0].num_keys;
+  // The keys that all rows see together, before and after them those of each
+  // row alone, so that no value beyond a row's own keys takes part in it.
+  const std::int64_t shared_end = tile.rows[0].num_keys - base;
+  const std::int64_t shared_begin =
+    HWY_MIN(longest.first_key - base, shared_end);
   outer_work sums;
-  sums.a = {tile.scores, tile.scores_stride, 1};
-  sums.b = values;
   sums.b_stride = stride;
-  sums.size = shared;
-  sums.c = tile.out;
   sums.c_stride = width;
   sums.cols = width;
-  outer_block(sums, num_rows);
-  sums.mode = onto::resume;
-  sums.b += shared * stride;
-  for (std::int64_t r = 1; r < tile.num_rows; ++r) {
-    sums.a.data = tile.scores + r * group * tile.scores_stride + shared;
-    sums.size = tile.rows[r].num_keys - shared;
-    sums.c = tile.out + r * group * width;
-    outer_block(sums, group);
-  }
+  const auto add_values = [&](std::int64_t row, std::int64_t count,
+                              std::int64_t begin, std::int64_t end,
+                              onto mode) HWY_ATTR {
+    sums.a = {tile.scores + row * group * tile.scores_stride + begin,
+              tile.scores_stride, 1};
+    sums.b = values + begin * stride;
+    sums.size = end - begin;
+    sums.c = tile.out + row * group * width;
+    sums.mode = mode;
+    outer_block(sums, count * group);
+  };
+  const bool slides = longest.first_key > base;
+  if (slides)
+    for (std::int64_t r = 0; r < tile.num_rows; ++r)
+      add_values(r, 1, HWY_MIN(tile.rows[r].first_key - base, shared_begin),
+                 shared_begin, onto::overwrite);
+  add_values(0, tile.num_rows, shared_begin, shared_end,
+             slides ? onto::resume : onto::overwrite);
+  for (std::int64_t r = 1; r < tile.num_rows; ++r)
+    add_values(r, 1, HWY_MAX(tile.rows[r].first_key - base, shared_end),
+               tile.rows[r].num_keys - base, onto::resume);
   for (std::int64_t i = 0; i < num_rows; ++i) {
     const lanes scale = set(1.0F / tile.sums[i]);
     float* out = tile.out + i * width;
@@ -111,7 +138,7 @@ namespace {
 
 constexpr std::int64_t max_rows = 8;
 
-/// Rows from `first` on that share keys, with rising num_keys.
+/// Rows from `first` on that share keys, with rising bounds.
 std::int64_t count_shared(std::span<const attention_row> rows,
                           std::int64_t first, std::int64_t end) {
   const auto at = [&](std::int64_t t) {
@@ -120,7 +147,8 @@ std::int64_t count_shared(std::span<const attention_row> rows,
   std::int64_t t = first + 1;
   while (t < end && t < first + max_rows && at(t).keys == at(first).keys
          && at(t).values == at(first).values && at(t).stride == at(first).stride
-         && at(t).num_keys >= at(t - 1).num_keys)
+         && at(t).num_keys >= at(t - 1).num_keys
+         && at(t).first_key >= at(t - 1).first_key)
     ++t;
   return t - first;
 }
@@ -136,7 +164,8 @@ void attend_rows(const_matrix q, std::span<const attention_row> rows,
   tile.rows = rows.data() + first;
   tile.num_rows = num_rows;
   tile.kv_head = kv_head;
-  tile.scores_stride = (tile.rows[num_rows - 1].num_keys + 31) / 16 * 16;
+  tile.scores_stride =
+    (tile.rows[num_rows - 1].num_keys - tile.rows[0].first_key + 31) / 16 * 16;
   const std::int64_t size = num_rows * group;
   scratch memory(size * (2 * width + tile.scores_stride + 2));
   tile.scores = memory.take(size * tile.scores_stride);
@@ -167,7 +196,7 @@ void attention(const_matrix q, std::span<const attention_row> rows,
   const auto num_rows = static_cast<std::int64_t>(rows.size());
   std::int64_t num_keys = 0;
   for (const auto& row : rows)
-    num_keys += row.num_keys;
+    num_keys += row.num_keys - row.first_key;
   // Thread i takes every num_threads-th unit: later rows see more keys.
   const std::int64_t num_slots = pool.num_threads();
   in_parallel(

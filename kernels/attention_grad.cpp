@@ -12,25 +12,50 @@
 #include "hwy/foreach_target.h"
 
 #include "kernels/dot_tiles.hpp"
+#include "kernels/lane_functions.hpp"
 #include "kernels/outer_tiles.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace troupe::kernels::HWY_NAMESPACE {
 namespace {
 
+/// What slope_row needs of a row and head.
+struct row_sums {
+  float log_sum_exp, delta;
+};
+
 /// p and dp of one row and head become the probabilities and the gradients of
-/// the scaled scores; zeros from n to `size`.
-void slope_row(float* p, float* dp, std::int64_t n, std::int64_t size,
-               float scale, float log_sum_exp, float delta) {
+/// the scores as they were before scale and cap.
+void slope_row(float* p, float* dp, std::int64_t n,
+               const attention_shape& shape, row_sums of) {
+  const lanes scale = set(shape.scale), lse = set(of.log_sum_exp),
+              delta = set(of.delta);
   for (std::int64_t j = 0; j < n; j += 16) {
     const std::int64_t m = HWY_MIN(n - j, 16);
-    const lanes prob =
-      exponential(sub(mul(load_n(p + j, m), set(scale)), set(log_sum_exp)));
+    const lanes prob = exponential(sub(mul(load_n(p + j, m), scale), lse));
     store_n(prob, p + j, m);
-    store_n(mul(mul(prob, sub(load_n(dp + j, m), set(delta))), set(scale)),
+    store_n(mul(mul(prob, sub(load_n(dp + j, m), delta)), scale), dp + j, m);
+  }
+}
+
+// d c tanh(s / c) / d s = 1 - tanh(s / c)^2.
+void capped_slope_row(float* p, float* dp, std::int64_t n,
+                      const attention_shape& shape, row_sums of) {
+  const lanes scale = set(shape.scale), cap = set(shape.softcap),
+              to_cap = set(shape.scale / shape.softcap);
+  for (std::int64_t j = 0; j < n; j += 16) {
+    const std::int64_t m = HWY_MIN(n - j, 16);
+    const lanes t = hyperbolic_tangent(mul(load_n(p + j, m), to_cap));
+    const lanes prob = exponential(sub(mul(t, cap), set(of.log_sum_exp)));
+    store_n(prob, p + j, m);
+    const lanes slope = mul(fnma(t, t, set(1)), scale);
+    store_n(mul(mul(prob, sub(load_n(dp + j, m), set(of.delta))), slope),
             dp + j, m);
   }
-  for (std::int64_t j = n; j < size; ++j)
+}
+
+void clear(float* p, float* dp, std::int64_t begin, std::int64_t end) {
+  for (std::int64_t j = begin; j < end; ++j)
     p[j] = dp[j] = 0;
 }
 
@@ -49,18 +74,21 @@ void sequence_grad(const attention_grad_unit& u, const attention_shape& shape) {
   const std::int64_t width = shape.head_width;
   const std::int64_t group = shape.num_heads / shape.num_kv_heads;
   const std::int64_t first_head = u.kv_head * group;
-  const float* k = u.k.row(u.key_begin) + u.kv_head * width;
-  const float* v = u.v.row(u.key_begin) + u.kv_head * width;
-  float* dk = u.dk.row(u.key_begin) + u.kv_head * width;
-  float* dv = u.dv.row(u.key_begin) + u.kv_head * width;
-  for (std::int64_t j = 0; j < u.num_keys(); ++j)
-    for (std::int64_t e = 0; e < width; ++e)
-      dk[j * u.dk.stride + e] = dv[j * u.dv.stride + e] = 0;
+  const std::int64_t column = u.kv_head * width;
+  for (std::int64_t j = u.key_begin; j < u.key_end; ++j)
+    for (std::int64_t e = column; e < column + width; ++e)
+      u.dk.row(j)[e] = u.dv.row(j)[e] = 0;
 
   for (std::int64_t t = u.begin; t < u.end; t += u.max_rows) {
     const std::int64_t num_rows = HWY_MIN(u.end - t, u.max_rows);
     const std::int64_t size = num_rows * group;
-    const std::int64_t num_keys = u.num_keys_of(t + num_rows - 1);
+    // Columns of p and dp count from the first key of the first row.
+    const std::int64_t first_key = u.first_key_of(t);
+    const std::int64_t num_keys = u.num_keys_of(t + num_rows - 1) - first_key;
+    const float* k = u.k.row(u.key_begin + first_key) + column;
+    const float* v = u.v.row(u.key_begin + first_key) + column;
+    float* dk = u.dk.row(u.key_begin + first_key) + column;
+    float* dv = u.dv.row(u.key_begin + first_key) + column;
     for (std::int64_t i = 0; i < size; ++i) {
       const std::int64_t from = (first_head + i % group) * width;
       std::memcpy(u.q_rows + i * width, u.q.row(t + i / group) + from,
@@ -87,9 +115,17 @@ void sequence_grad(const attention_grad_unit& u, const attention_shape& shape) {
       const std::int64_t head = first_head + i % group;
       const float delta =
         dot(u.dout_rows + i * width, u.out.row(row) + head * width, width);
-      slope_row(u.p + i * u.p_stride, u.dp + i * u.p_stride, u.num_keys_of(row),
-                num_keys, shape.scale,
-                u.log_sum_exp[row * shape.num_heads + head], delta);
+      const row_sums sums{u.log_sum_exp[row * shape.num_heads + head], delta};
+      const std::int64_t begin = u.first_key_of(row) - first_key;
+      const std::int64_t end = u.num_keys_of(row) - first_key;
+      float* p = u.p + i * u.p_stride;
+      float* dp = u.dp + i * u.p_stride;
+      clear(p, dp, 0, begin);
+      if (shape.softcap > 0)
+        capped_slope_row(p + begin, dp + begin, end - begin, shape, sums);
+      else
+        slope_row(p + begin, dp + begin, end - begin, shape, sums);
+      clear(p, dp, end, num_keys);
     }
     outer_work sums;
     sums.a = {u.dp, u.p_stride, 1};
@@ -149,8 +185,8 @@ void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
                     const_matrix v, const_matrix out, const float* log_sum_exp,
                     std::span<const std::int32_t> offsets,
                     std::span<const std::int32_t> key_offsets,
-                    const attention_shape& shape, matrix dq, matrix dk,
-                    matrix dv, thread_pool& pool) {
+                    const attention_shape& shape, std::int64_t window,
+                    matrix dq, matrix dk, matrix dv, thread_pool& pool) {
   std::int64_t num_pairs = 0;
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     const std::int64_t n = offsets[s + 1] - offsets[s];
@@ -177,6 +213,7 @@ void attention_grad(const_matrix dout, const_matrix q, const_matrix k,
                                    .key_begin = key_offsets[s],
                                    .key_end = key_offsets[s + 1],
                                    .kv_head = g,
+                                   .window = window,
                                    .dq = dq,
                                    .dk = dk,
                                    .dv = dv};

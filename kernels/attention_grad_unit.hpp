@@ -14,6 +14,7 @@ struct attention_grad_unit {
   std::int64_t begin = 0, end = 0;         ///< queries of the sequence
   std::int64_t key_begin = 0, key_end = 0; ///< its keys
   std::int64_t kv_head = 0;
+  std::int64_t window = 0; ///< keys that a query sees at most; 0: all
   matrix dq, dk, dv;
 
   std::int64_t max_rows = 4; ///< of queries at once
@@ -22,6 +23,11 @@ struct attention_grad_unit {
   /// Keys that query `row` of the sequence sees.
   [[nodiscard]] std::int64_t num_keys_of(std::int64_t row) const {
     return num_keys() - (end - 1 - row);
+  }
+  /// The first of them, if there is a window.
+  [[nodiscard]] std::int64_t first_key_of(std::int64_t row) const {
+    const std::int64_t before = num_keys_of(row) - window;
+    return window > 0 && before > 0 ? before : 0;
   }
 
   // Scratch: a few rows by the heads of the group, by keys or by E.

@@ -7,6 +7,7 @@
 #include "runtime/model/operations.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace troupe::runtime::model {
 
@@ -14,6 +15,34 @@ namespace {
 
 using protocols::errc;
 using protocols::failure;
+
+/// Null if no layer has them.
+std::shared_ptr<const kernels::rotary_table>
+rotary_of(const decoder_config& config, layer_positions which) {
+  for (std::int64_t i = 0; i < config.num_layers; ++i)
+    if (config.layer(i).positions == which)
+      return std::make_shared<const kernels::rotary_table>(make_rotary_table(
+        which == layer_positions::rope ? config.rope : config.local_rope,
+        config.head_width, config.max_positions));
+  return nullptr;
+}
+
+/// All but the rotary table.
+attention_heads heads_of(const decoder_config& config, std::int64_t index) {
+  const auto layer = config.layer(index);
+  const double scale =
+    config.score_scale > 0
+      ? config.score_scale
+      : 1 / std::sqrt(static_cast<double>(config.head_width));
+  return {.num_heads = config.num_heads,
+          .num_kv_heads = config.num_kv_heads,
+          .head_width = config.head_width,
+          .layer_index = index,
+          .rotary = nullptr,
+          .window = layer.window,
+          .scale = scale * layer.score_factor,
+          .softcap = config.score_softcap};
+}
 
 /// What files call "model": all but the head.
 class decoder_body : public module {
@@ -23,25 +52,34 @@ public:
     const auto& config = arguments.config;
     embedding_ = add_child("embed_tokens", std::make_shared<embedding_layer>(
                                              below(arguments, "embed_tokens")));
-    const auto rotary =
-      std::make_shared<const kernels::rotary_table>(kernels::make_rotary_table(
-        config.max_positions, config.head_width, config.rope_theta));
+    if (config.learned_positions)
+      positions_ = add_child(
+        "embed_positions",
+        std::make_shared<position_layer>(below(arguments, "embed_positions")));
+    const auto rotary = rotary_of(config, layer_positions::rope);
+    const auto local_rotary = rotary_of(config, layer_positions::local_rope);
     auto layers = std::make_shared<module_list>();
-    for (std::int64_t i = 0; i < config.num_layers; ++i)
+    for (std::int64_t i = 0; i < config.num_layers; ++i) {
+      auto heads = heads_of(config, i);
+      if (config.layer(i).positions != layer_positions::none)
+        heads.rotary = config.layer(i).positions == layer_positions::rope
+                         ? rotary
+                         : local_rotary;
       layers->append(std::make_shared<decoder_layer>(
-        below(arguments, "layers." + std::to_string(i)),
-        attention_heads{config.num_heads, config.num_kv_heads,
-                        config.head_width, i, rotary}));
+        below(arguments, "layers." + std::to_string(i)), heads));
+    }
     layers_ = add_child("layers", std::move(layers));
-    norm_ =
-      add_child("norm", std::make_shared<norm_layer>(below(arguments, "norm")));
+    norm_ = add_child("norm", std::make_shared<norm_layer>(
+                                below(arguments, "norm"), config.hidden_size));
   }
 
   torch::Tensor forward(const torch::Tensor& x,
                         const forward_context& context) override {
-    return child(norm_).forward(
-      child(layers_).forward(child(embedding_).forward(x, context), context),
-      context);
+    auto states = child(embedding_).forward(x, context);
+    if (positions_)
+      states = child(*positions_).forward(states, context);
+    return child(norm_).forward(child(layers_).forward(states, context),
+                                context);
   }
 
   [[nodiscard]] torch::Tensor embedding_weight() const {
@@ -50,6 +88,7 @@ public:
 
 private:
   child_index embedding_, layers_, norm_;
+  std::optional<child_index> positions_; ///< learned ones
 };
 
 void require_size(const char* what, std::size_t found, std::size_t wanted) {
@@ -144,7 +183,10 @@ torch::Tensor decoder::forward(const torch::Tensor& x,
                                const forward_context& context) {
   const std::span<const std::int32_t> ids{x.const_data_ptr<std::int32_t>(),
                                           static_cast<std::size_t>(x.numel())};
-  return linear(hidden(ids, context), lm_head_weight(), context.pool);
+  const auto logits =
+    linear(hidden(ids, context), lm_head_weight(), context.pool);
+  const auto cap = config_.logit_softcap;
+  return cap == 0 ? logits : cap * torch::tanh(logits / cap);
 }
 
 std::shared_ptr<decoder> make_decoder(const decoder_config& config,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A decoder of the Llama family, built of modules from its config: embedding,
+// The decoder of all families, built of modules from its config: embedding,
 // layers of {norm, attention, norm, feed-forward}, a last norm, and a head
-// that may be the embedding. Parameter names are those of Hugging Face files.
+// that may be the embedding. Parameters have the names of Llama's files, and
+// those of Gemma for what Llama lacks.
 // Example:
 //   kernels::thread_pool pool{2};
 //   auto hidden = model->hidden(ids, {pool, positions,
@@ -38,7 +39,8 @@ public:
                        const forward_context& context);
 
   /// Returns the head's weights, the embedding's if they are tied:
-  /// logits = hidden x weights^T. Shapes: [V, D].
+  /// logits = hidden x weights^T, then capped if the config says so.
+  /// Shapes: [V, D].
   [[nodiscard]] torch::Tensor lm_head_weight() const;
 
   /// Logits of int32 ids [T]: [T, V]. For small T; losses take hidden states

@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace troupe::runtime::model {
 
@@ -18,6 +20,23 @@ namespace troupe::runtime::model {
 std::shared_ptr<decoder> load_decoder(const std::filesystem::path& folder,
                                       const module_registry& registry,
                                       shard::rank_group group = {});
+
+/// The same for a config that has been read.
+std::shared_ptr<decoder> load_weights(const decoder_config& config,
+                                      const std::filesystem::path& folder,
+                                      const module_registry& registry,
+                                      shard::rank_group group = {});
+
+struct file_tensor {
+  std::string name;
+  torch::Tensor value;
+};
+
+/// Returns what files of the config's family hold in place of parameters under
+/// our names, or of tensors of their shapes: renamed, turned, several in one.
+std::vector<file_tensor>
+to_file_tensors(const decoder_config& config,
+                const std::vector<file_tensor>& parameters);
 
 /// Writes a folder that `transformers` loads: model.safetensors (float32, tied
 /// weights once), config.json, generation_config.json, and a copy of the

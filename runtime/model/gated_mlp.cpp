@@ -6,25 +6,52 @@
 
 namespace troupe::runtime::model {
 
-gated_mlp::gated_mlp(const module_arguments& arguments) : module("gated_mlp") {
-  const auto narrow = arguments.config.hidden_size;
-  const auto wide = arguments.config.intermediate_size;
-  gate_ =
-    add_child("gate_proj", std::make_shared<linear_layer>(
-                             below(arguments, "gate_proj"), narrow, wide));
-  up_ = add_child("up_proj", std::make_shared<linear_layer>(
-                               below(arguments, "up_proj"), narrow, wide));
-  down_ =
-    add_child("down_proj", std::make_shared<linear_layer>(
-                             below(arguments, "down_proj"), wide, narrow));
+namespace {
+
+enum class direction { widen, narrow };
+
+std::shared_ptr<module> projection(const module_arguments& arguments,
+                                   const char* name, direction to) {
+  const auto& config = arguments.config;
+  const auto narrow = config.hidden_size, wide = config.intermediate_size;
+  return std::make_shared<linear_layer>(
+    below(arguments, name), to == direction::widen ? narrow : wide,
+    to == direction::widen ? wide : narrow, bias_if(config.mlp_bias));
+}
+
+} // namespace
+
+gated_mlp::gated_mlp(const module_arguments& arguments)
+  : module("gated_mlp"), activation_(arguments.config.activation) {
+  gate_ = add_child("gate_proj",
+                    projection(arguments, "gate_proj", direction::widen));
+  up_ =
+    add_child("up_proj", projection(arguments, "up_proj", direction::widen));
+  down_ = add_child("down_proj",
+                    projection(arguments, "down_proj", direction::narrow));
 }
 
 torch::Tensor gated_mlp::forward(const torch::Tensor& x,
                                  const forward_context& context) {
-  return child(down_).forward(swiglu(child(gate_).forward(x, context),
-                                     child(up_).forward(x, context),
-                                     context.pool),
+  return child(down_).forward(gated(child(gate_).forward(x, context),
+                                    child(up_).forward(x, context), activation_,
+                                    context.pool),
                               context);
+}
+
+plain_mlp::plain_mlp(const module_arguments& arguments)
+  : module("plain_mlp"), activation_(arguments.config.activation) {
+  up_ =
+    add_child("up_proj", projection(arguments, "up_proj", direction::widen));
+  down_ = add_child("down_proj",
+                    projection(arguments, "down_proj", direction::narrow));
+}
+
+torch::Tensor plain_mlp::forward(const torch::Tensor& x,
+                                 const forward_context& context) {
+  return child(down_).forward(
+    activate(child(up_).forward(x, context), activation_, context.pool),
+    context);
 }
 
 } // namespace troupe::runtime::model

@@ -11,23 +11,31 @@
 
 namespace troupe::runtime::model {
 
-/// x weight^T, no bias. Shapes: weight [out, in].
+enum class linear_bias : std::uint8_t { none, added };
+
+inline linear_bias bias_if(bool has_one) {
+  return has_one ? linear_bias::added : linear_bias::none;
+}
+
+/// x weight^T + bias. Shapes: weight [out, in], bias [out].
 class linear_layer : public module {
 public:
   linear_layer(const module_arguments& arguments, std::int64_t in_width,
-               std::int64_t out_width);
+               std::int64_t out_width, linear_bias bias = linear_bias::none);
   torch::Tensor forward(const torch::Tensor& x,
                         const forward_context& context) override;
 };
 
-/// Root mean square norm. Shapes: weight [D].
+/// The config's norm, of rows or of the heads that stand in a row.
+/// Shapes: weight, and the bias of a layer norm, [width].
 class norm_layer : public module {
 public:
-  explicit norm_layer(const module_arguments& arguments);
+  norm_layer(const module_arguments& arguments, std::int64_t width);
   torch::Tensor forward(const torch::Tensor& x,
                         const forward_context& context) override;
 
 private:
+  norm_kind kind_;
   double eps_;
 };
 
@@ -37,6 +45,20 @@ public:
   explicit embedding_layer(const module_arguments& arguments);
   torch::Tensor forward(const torch::Tensor& x,
                         const forward_context& context) override;
+
+private:
+  double scale_;
+};
+
+/// Adds a row of a table for each position. Shapes: weight [P, D].
+class position_layer : public module {
+public:
+  explicit position_layer(const module_arguments& arguments);
+  torch::Tensor forward(const torch::Tensor& x,
+                        const forward_context& context) override;
+
+private:
+  std::int32_t first_row_;
 };
 
 /// The same arguments for a child: its name is appended.

@@ -13,6 +13,9 @@ module_registry::module_registry() {
   add("gated_mlp", [](const module_arguments& arguments) {
     return std::make_shared<gated_mlp>(arguments);
   });
+  add("plain_mlp", [](const module_arguments& arguments) {
+    return std::make_shared<plain_mlp>(arguments);
+  });
 }
 
 void module_registry::add(const std::string& type_name, constructor make) {

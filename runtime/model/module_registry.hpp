@@ -33,7 +33,7 @@ public:
   using constructor =
     std::function<std::shared_ptr<module>(const module_arguments&)>;
 
-  /// Starts with the built-in types: gated_mlp.
+  /// Starts with the built-in types: gated_mlp, plain_mlp.
   module_registry();
 
   /// Errors: plugin_refused if the name is taken, naming both origins.

@@ -8,6 +8,7 @@
 // therefore leaves.
 #pragma once
 
+#include "kernels/activation.hpp"
 #include "kernels/rotary.hpp"
 #include "runtime/model/forward_context.hpp"
 
@@ -18,21 +19,34 @@
 
 namespace troupe::runtime::model {
 
-/// Shapes: x [T, K], weight [N, K] -> [T, N].
+/// Shapes: x [T, K], weight [N, K], bias [N] or undefined -> [T, N].
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight,
-                     kernels::thread_pool& pool);
+                     kernels::thread_pool& pool,
+                     const torch::Tensor& bias = {});
 
-/// Shapes: x [T, D], weight [D] -> [T, D].
+/// Each D elements of a row are a norm's: several heads stand in one row.
+/// Shapes: x [T, n * D], weight [D] -> [T, n * D]; scaled by offset + weight.
 torch::Tensor rms_norm(const torch::Tensor& x, const torch::Tensor& weight,
-                       double eps, kernels::thread_pool& pool);
+                       double eps, kernels::thread_pool& pool,
+                       double offset = 0);
 
-/// silu(gate) * up. Shapes: all [T, F].
-torch::Tensor swiglu(const torch::Tensor& gate, const torch::Tensor& up,
-                     kernels::thread_pool& pool);
+/// Shapes: x [T, D], weight, bias [D] -> [T, D].
+torch::Tensor layer_norm(const torch::Tensor& x, const torch::Tensor& weight,
+                         const torch::Tensor& bias, double eps,
+                         kernels::thread_pool& pool);
 
-/// Rows of a table. Shapes: ids [T] int32, weight [V, D] -> [T, D].
-/// Ids are in range.
-torch::Tensor embedding(const torch::Tensor& ids, const torch::Tensor& weight);
+/// f(x). Shapes: both [T, F].
+torch::Tensor activate(const torch::Tensor& x, kernels::activation f,
+                       kernels::thread_pool& pool);
+
+/// f(gate) * up. Shapes: all [T, F].
+torch::Tensor gated(const torch::Tensor& gate, const torch::Tensor& up,
+                    kernels::activation f, kernels::thread_pool& pool);
+
+/// Rows of a table, times `scale`. Shapes: ids [T] int32, weight [V, D] ->
+/// [T, D]. Ids are in range.
+torch::Tensor embedding(const torch::Tensor& ids, const torch::Tensor& weight,
+                        double scale = 1);
 
 /// The sum with a residual stream; without gradients written over `y`, which
 /// the caller has just made. Shapes: all [T, D].
@@ -41,7 +55,10 @@ torch::Tensor add_residual(const torch::Tensor& x, torch::Tensor y);
 struct attention_heads {
   std::int64_t num_heads = 0, num_kv_heads = 0, head_width = 0;
   std::int64_t layer_index = 0; ///< which layer of a cache
-  std::shared_ptr<const kernels::rotary_table> rotary;
+  std::shared_ptr<const kernels::rotary_table> rotary; ///< null: no rotation
+  std::int64_t window = 0; ///< keys that a row sees, its own too; 0: all
+  double scale = 0;        ///< of scores; 0: 1 / sqrt(head_width)
+  double softcap = 0;      ///< of scaled scores; 0: none
 };
 
 /// Rotates q and k by the context's positions (in place: the caller has just

@@ -22,7 +22,10 @@ kernels::attention_shape shape_of(const attention_heads& heads) {
           .num_kv_heads = heads.num_kv_heads,
           .head_width = heads.head_width,
           .scale = static_cast<float>(
-            1 / std::sqrt(static_cast<double>(heads.head_width)))};
+            heads.scale > 0
+              ? heads.scale
+              : 1 / std::sqrt(static_cast<double>(heads.head_width))),
+          .softcap = static_cast<float>(heads.softcap)};
 }
 
 /// The keys of packed sequences, one sequence after another: those of
@@ -80,17 +83,24 @@ Tensor gather_grad(const Tensor& dy, const key_order& order,
   return dx;
 }
 
+/// The first of so many keys that a window leaves.
+std::int64_t first_key_of(std::int64_t num_keys, std::int64_t window) {
+  return window == 0 ? 0 : std::max<std::int64_t>(num_keys - window, 0);
+}
+
 std::vector<attention_row> rows_of(std::span<const std::int32_t> offsets,
-                                   const key_order& order,
+                                   const key_order& order, std::int64_t window,
                                    kernels::const_matrix keys,
                                    kernels::const_matrix values) {
   std::vector<attention_row> rows;
   rows.reserve(static_cast<std::size_t>(offsets.back()));
   for (std::size_t s = 0; s + 1 < offsets.size(); ++s) {
     const auto begin = order.offsets[s], end = order.offsets[s + 1];
-    for (auto t = offsets[s]; t < offsets[s + 1]; ++t)
-      rows.push_back({keys.row(begin), values.row(begin),
-                      end - begin - (offsets[s + 1] - 1 - t), keys.stride});
+    for (auto t = offsets[s]; t < offsets[s + 1]; ++t) {
+      const std::int64_t num_keys = end - begin - (offsets[s + 1] - 1 - t);
+      rows.push_back({keys.row(begin), values.row(begin), num_keys, keys.stride,
+                      first_key_of(num_keys, window)});
+    }
   }
   return rows;
 }
@@ -99,10 +109,11 @@ std::vector<attention_row> rows_of(std::span<const std::int32_t> offsets,
 /// attends to there.
 std::vector<attention_row> rows_of(const cached_rows& cached,
                                    std::span<const std::int32_t> positions,
-                                   std::int64_t layer_index,
+                                   const attention_heads& heads,
                                    kernels::const_matrix keys,
                                    kernels::const_matrix values) {
-  const auto& layer = cached.layers[static_cast<std::size_t>(layer_index)];
+  const auto& layer =
+    cached.layers[static_cast<std::size_t>(heads.layer_index)];
   const auto row_bytes = static_cast<std::size_t>(keys.cols) * sizeof(float);
   std::vector<attention_row> rows;
   rows.reserve(positions.size());
@@ -112,8 +123,9 @@ std::vector<attention_row> rows_of(const cached_rows& cached,
     const auto row = static_cast<std::int64_t>(t);
     std::memcpy(layer.keys + at, keys.row(row), row_bytes);
     std::memcpy(layer.values + at, values.row(row), row_bytes);
-    rows.push_back({layer.keys + slot, layer.values + slot, positions[t] + 1,
-                    cached.row_stride});
+    const std::int64_t num_keys = positions[t] + 1;
+    rows.push_back({layer.keys + slot, layer.values + slot, num_keys,
+                    cached.row_stride, first_key_of(num_keys, heads.window)});
   }
   return rows;
 }
@@ -122,6 +134,8 @@ void rotate(const Tensor& x, std::int64_t num_heads,
             std::span<const std::int32_t> positions,
             const attention_heads& heads, kernels::rotation direction,
             kernels::thread_pool& pool) {
+  if (heads.rotary == nullptr)
+    return;
   kernels::apply_rotary(as_matrix(x), num_heads, positions.data(),
                         *heads.rotary, direction, pool);
 }
@@ -141,10 +155,10 @@ Tensor rotary_attention(const Tensor& q, const Tensor& k, const Tensor& v,
   const auto keys = gather(k, order), values = gather(v, order);
   const auto rows =
     packed
-      ? rows_of(packed->offsets, order, as_const_matrix(keys),
+      ? rows_of(packed->offsets, order, heads.window, as_const_matrix(keys),
                 as_const_matrix(values))
       : rows_of(std::get<cached_rows>(context.attention), context.positions,
-                heads.layer_index, as_const_matrix(k), as_const_matrix(v));
+                heads, as_const_matrix(k), as_const_matrix(v));
 
   auto out = empty_matrix(q.size(0), q.size(1));
   Tensor log_sum_exp;
@@ -173,7 +187,7 @@ Tensor rotary_attention(const Tensor& q, const Tensor& k, const Tensor& v,
              as_const_matrix(dout), as_const_matrix(q), as_const_matrix(seen_k),
              as_const_matrix(seen_v), as_const_matrix(kept),
              log_sum_exp.const_data_ptr<float>(), offsets, order.offsets,
-             shape_of(heads), as_matrix(dq), as_matrix(dkeys),
+             shape_of(heads), heads.window, as_matrix(dq), as_matrix(dkeys),
              as_matrix(dvalues), pool);
            auto dk = gather_grad(dkeys, order, k.size(0));
            auto dv = gather_grad(dvalues, order, v.size(0));

@@ -2,6 +2,7 @@
 #include "runtime/rollout/decoder_model.hpp"
 
 #include "kernels/linear.hpp"
+#include "kernels/soft_cap.hpp"
 #include "protocols/failure.hpp"
 #include "runtime/model/tensor_view.hpp"
 
@@ -70,6 +71,8 @@ void decoder_model::logits(kernels::const_matrix hidden,
   const at::NoGradGuard no_gradients;
   kernels::linear(hidden, model::as_const_matrix(decoder_->lm_head_weight()),
                   nullptr, logits, pool_);
+  if (const auto cap = decoder_->config().logit_softcap; cap > 0)
+    kernels::soft_cap(logits, static_cast<float>(cap), pool_);
 }
 
 } // namespace troupe::runtime::rollout

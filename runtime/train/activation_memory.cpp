@@ -9,11 +9,14 @@ namespace {
 
 /// Floats that a layer keeps for each row, by the closures of
 /// model/operations.cpp: two residual states and their norms, q with the output
-/// of attention, k with v, and gate, up and their product.
+/// of attention, k with v, and gate, up and their product; what norms of
+/// branches and of q and k take.
 std::int64_t floats_of_layer(const model::decoder_config& shape) {
-  return 4 * shape.hidden_size + 2 * shape.num_heads * shape.head_width
-         + 2 * shape.num_kv_heads * shape.head_width
-         + 3 * shape.intermediate_size;
+  const auto q_width = shape.num_heads * shape.head_width;
+  const auto k_width = shape.num_kv_heads * shape.head_width;
+  return (shape.branch_norms ? 6 : 4) * shape.hidden_size + 2 * q_width
+         + 2 * k_width + (shape.query_key_norm ? q_width + k_width : 0)
+         + (shape.mlp == "plain_mlp" ? 2 : 3) * shape.intermediate_size;
 }
 
 } // namespace
@@ -32,7 +35,9 @@ std::int64_t activation_bytes(const model::decoder_config& shape,
   const auto floats =
     num_rows
       * (shape.num_layers * floats_of_layer(shape) + 3 * shape.hidden_size)
-    + job.train.logit_chunk_tokens * (shape.vocab_size + 3 * shape.hidden_size);
+    + job.train.logit_chunk_tokens
+        * ((shape.logit_softcap > 0 ? 2 : 1) * shape.vocab_size
+           + 3 * shape.hidden_size);
   return floats * static_cast<std::int64_t>(sizeof(float));
 }
 

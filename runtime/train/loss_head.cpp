@@ -3,6 +3,7 @@
 
 #include "kernels/entropy_bonus.hpp"
 #include "kernels/linear.hpp"
+#include "kernels/soft_cap.hpp"
 #include "kernels/softmax.hpp"
 #include "runtime/model/tensor_view.hpp"
 
@@ -35,8 +36,8 @@ kernels::matrix first_rows(const torch::Tensor& t, std::int64_t count) {
 
 /// Gathers the chunk's hidden rows and computes its logits.
 void compute_logits(const torch::Tensor& hidden, const torch::Tensor& weight,
-                    std::span<const std::int32_t> rows, chunk_buffers& chunk,
-                    kernels::thread_pool& pool) {
+                    std::span<const std::int32_t> rows, float softcap,
+                    chunk_buffers& chunk, kernels::thread_pool& pool) {
   const auto from = as_const_matrix(hidden);
   const auto count = static_cast<std::int64_t>(rows.size());
   const auto gathered = first_rows(chunk.hidden, count);
@@ -45,6 +46,8 @@ void compute_logits(const torch::Tensor& hidden, const torch::Tensor& weight,
                 static_cast<std::size_t>(from.cols) * sizeof(float));
   kernels::linear(gathered, as_const_matrix(weight), nullptr,
                   first_rows(chunk.logits, count), pool);
+  if (softcap > 0)
+    kernels::soft_cap(first_rows(chunk.logits, count), softcap, pool);
 }
 
 /// Tokens of the vocabulary whose part of a gradient is summed on its own. In
@@ -99,7 +102,7 @@ std::vector<float> score(const torch::Tensor& hidden,
   each_chunk(
     rows, settings.chunk_tokens,
     [&](std::size_t begin, auto chunk_of, auto targets) {
-      compute_logits(hidden, weight, chunk_of, chunk, pool);
+      compute_logits(hidden, weight, chunk_of, settings.softcap, chunk, pool);
       kernels::token_logprobs(
         first_rows(chunk.logits, static_cast<std::int64_t>(chunk_of.size())),
         targets, settings.temperature, logprobs.data() + begin, nullptr,
@@ -126,11 +129,16 @@ torch::Tensor backward(const torch::Tensor& hidden, const torch::Tensor& weight,
     [&](std::size_t begin, auto chunk_of, auto targets) {
       const auto n = chunk_of.size();
       const auto count = static_cast<std::int64_t>(n);
-      compute_logits(hidden, weight, chunk_of, chunk, pool);
+      compute_logits(hidden, weight, chunk_of, settings.softcap, chunk, pool);
       const auto logits = first_rows(chunk.logits, count);
       kernels::token_logprobs(logits, targets, settings.temperature,
                               logprobs.data(), entropies.data(),
                               chunk.log_sum_exp.data(), pool);
+      // The logits become their gradients, which the cap's slope needs them
+      // for.
+      torch::Tensor capped;
+      if (settings.softcap > 0)
+        capped = chunk.logits.slice(0, 0, count).clone();
       loss(begin, {logprobs.data(), n}, {entropies.data(), n},
            {coefficients.data(), n});
       if (settings.entropy_slopes.empty())
@@ -142,6 +150,9 @@ torch::Tensor backward(const torch::Tensor& hidden, const torch::Tensor& weight,
           logits, targets, settings.temperature, chunk.log_sum_exp.data(),
           entropies.data(),
           {coefficients.data(), settings.entropy_slopes.data() + begin}, pool);
+      if (settings.softcap > 0)
+        kernels::soft_cap_grad(as_const_matrix(capped), settings.softcap,
+                               logits, pool);
       const auto of_hidden = first_rows(hidden_gradient, count);
       hidden_gradient_of(logits, as_const_matrix(weight),
                          first_rows(gradient_part, count), of_hidden, pool);

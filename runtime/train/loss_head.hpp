@@ -33,6 +33,7 @@ struct loss_head_settings {
   std::int64_t chunk_tokens = 256;
   /// d loss / d entropy of each token, for `backward`; empty: all 0.
   std::span<const float> entropy_slopes = {};
+  float softcap = 0; ///< of the logits, before the temperature; 0: none
 };
 
 /// Returns the logprobs of the tokens. Shapes: hidden [T, D], weight [V, D].

@@ -39,8 +39,8 @@ model::decoder_config shape_of(const config::fresh_model_block& fresh,
   shape.num_kv_heads = fresh.num_kv_heads;
   shape.head_width = fresh.hidden_size / fresh.num_heads;
   shape.max_positions = fresh.max_positions;
-  shape.rope_theta = fresh.rope_theta;
-  shape.rms_norm_eps = fresh.rms_norm_eps;
+  shape.rope.theta = fresh.rope_theta;
+  shape.norm_eps = fresh.rms_norm_eps;
   shape.initializer_range = fresh.initializer_range;
   shape.tie_embeddings = fresh.tie_embeddings;
   shape.mlp = fresh.mlp;

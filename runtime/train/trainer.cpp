@@ -23,6 +23,13 @@ model::forward_context context_of(const packed_rows& rows,
           model::packed_sequences{rows.offsets, rows.prefixes}};
 }
 
+loss_head_settings head_of(const model::decoder& decoder, float temperature,
+                           const config::train_block& train) {
+  return {.temperature = temperature,
+          .chunk_tokens = train.logit_chunk_tokens,
+          .softcap = static_cast<float>(decoder.config().logit_softcap)};
+}
+
 /// Sums of a step, in the order of the tokens.
 struct step_sums {
   double loss = 0, kl = 0, entropy = 0, gap = 0, gap_max = 0, importance = 0;
@@ -77,7 +84,7 @@ step_result trainer::supervised_step(std::span<const sequence> sequences,
     const auto hidden = policy_.hidden(batch.ids, context_of(batch, pool_));
     const auto gradient = backward(
       hidden.detach(), policy_.lm_head_weight(), {batch.rows, batch.targets},
-      {1.0F, settings_.train.logit_chunk_tokens},
+      head_of(policy_, 1.0F, settings_.train),
       [&](std::size_t begin, auto logprobs, auto entropies, auto coefficients) {
         for (std::size_t i = 0; i < logprobs.size(); ++i) {
           const float weight = weights[batch.first_token + begin + i];
@@ -150,8 +157,7 @@ void trainer::backward_of(const policy_batch& batch) {
   const auto& train = settings_.train;
   const auto& [rows, columns, entropy_slope, sums] = batch;
   const auto num_tokens = rows.targets.size();
-  const loss_head_settings head{settings_.temperature,
-                                train.logit_chunk_tokens};
+  const auto head = head_of(policy_, settings_.temperature, train);
   const auto reference = config::has_kl_in_loss(train)
                            ? score_with(*reference_, rows)
                            : std::vector<float>{};
@@ -282,8 +288,7 @@ std::vector<float> trainer::score_with(model::decoder& decoder,
   const at::NoGradGuard no_gradients;
   const auto hidden = decoder.hidden(rows.ids, context_of(rows, pool_));
   return score(hidden, decoder.lm_head_weight(), {rows.rows, rows.targets},
-               {settings_.temperature, settings_.train.logit_chunk_tokens},
-               pool_);
+               head_of(decoder, settings_.temperature, settings_.train), pool_);
 }
 
 step_result trainer::apply(std::map<std::string, double> metrics,

@@ -29,8 +29,8 @@ model::decoder_config tiny(const std::string& dtype, bool is_tied) {
   out.num_kv_heads = 2;
   out.head_width = 6;
   out.max_positions = 32;
-  out.rope_theta = 50000;
-  out.rms_norm_eps = 1e-6;
+  out.rope.theta = 50000;
+  out.norm_eps = 1e-6;
   out.tie_embeddings = is_tied;
   out.dtype = dtype;
   out.eos_token_ids = {3, 4};
@@ -103,8 +103,8 @@ void read(const std::string& folder) {
   std::cout << json{{"vocab_size", config.vocab_size},
                     {"head_dim", config.head_width},
                     {"num_key_value_heads", config.num_kv_heads},
-                    {"rope_theta", config.rope_theta},
-                    {"rms_norm_eps", config.rms_norm_eps},
+                    {"rope_theta", config.rope.theta},
+                    {"rms_norm_eps", config.norm_eps},
                     {"tie_word_embeddings", config.tie_embeddings},
                     {"dtype", config.dtype},
                     {"bos_token_id", config.bos_token_id},

@@ -4,12 +4,12 @@
 // prints the best of many repeats: bench_kernels [threads] [filter]. With one
 // thread it is CPU time that counts, so that a busy machine does little harm.
 // docs/kernels.md has the figures and what they are compared to.
+#include "kernels/activation.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/linear.hpp"
 #include "kernels/rms_norm.hpp"
 #include "kernels/sampling.hpp"
 #include "kernels/softmax.hpp"
-#include "kernels/swiglu.hpp"
 #include "tests/kernels/fixture.hpp"
 
 #include <chrono>
@@ -125,7 +125,7 @@ void run_attention(const std::string& name, std::int64_t num_sequences,
   if (!is_decode)
     report("attention_grad " + name, pairs * 576 * 10, 0, [&](int) {
       attention_grad(view(q, 576), view(q, 576), view(k, 192), view(k, 192),
-                     view(out, 576), lse.data(), offsets, offsets, shape,
+                     view(out, 576), lse.data(), offsets, offsets, shape, 0,
                      view(dq, 576), view(dk, 192), view(dv, 192), pool);
     });
 }
@@ -139,8 +139,8 @@ void run_rows(thread_pool& pool) {
     rms_norm(view(x, 1536), weight.data(), 1e-5F, view(y, 1536), inv_rms.data(),
              pool);
   });
-  report("swiglu 1024x1536", 0, 3 * bytes, [&](int) {
-    swiglu(view(x, 1536), view(x, 1536), view(y, 1536), pool);
+  report("gated 1024x1536", 0, 3 * bytes, [&](int) {
+    gated(view(x, 1536), view(x, 1536), activation::silu, view(y, 1536), pool);
   });
   const floats logits = noise(64 * V, 3, 10);
   floats logprobs(64), scratch(V);

@@ -65,6 +65,78 @@ TEST_SUITE("runtime.model.decoder_files") {
     }
   }
 
+  TEST_CASE("fused and turned tensors come back with the same bits") {
+    for (const auto& [name, config] : family_configs()) {
+      CAPTURE(name);
+      const auto saved =
+        model::make_decoder(config, 5, model::module_registry{});
+      std::vector<model::file_tensor> parameters;
+      for (const auto& held : saved->named_parameters())
+        parameters.push_back({held.name, held.value->tensor().detach()});
+      const auto files = model::to_file_tensors(config, parameters);
+      const auto find = [&](const std::string& wanted) {
+        for (const auto& tensor : files)
+          if (tensor.name == wanted)
+            return tensor.value;
+        return torch::Tensor{};
+      };
+      const auto ours = [&](const std::string& part) {
+        for (const auto& held : parameters)
+          if (held.name == "model.layers.1.self_attn." + part)
+            return held.value;
+        return torch::Tensor{};
+      };
+      if (config.family == "gpt2") {
+        const auto fused = find("transformer.h.1.attn.c_attn.weight");
+        REQUIRE(fused.sizes() == at::IntArrayRef({32, 96}));
+        CHECK(torch::equal(fused.slice(1, 32, 64), ours("k_proj.weight").t()));
+        CHECK(torch::equal(find("transformer.h.1.attn.c_proj.weight"),
+                           ours("o_proj.weight").t()));
+        CHECK(find("transformer.wpe.weight").defined());
+        CHECK(files.size() == 4 + 2 * 12);
+      }
+      if (config.family == "gpt_neox") {
+        const auto fused =
+          find("gpt_neox.layers.1.attention.query_key_value.weight");
+        REQUIRE(fused.sizes() == at::IntArrayRef({96, 32}));
+        // Of head 2: q, k, v of 8 rows each.
+        CHECK(torch::equal(fused.slice(0, 56, 64),
+                           ours("k_proj.weight").slice(0, 16, 24)));
+      }
+
+      const temporary_folder folder;
+      std::vector<checkpoint::tensor_view> views;
+      for (const auto& [file_name, value] : files)
+        views.push_back(
+          {.name = file_name,
+           .dtype = checkpoint::tensor_dtype::f32,
+           .shape = value.sizes().vec(),
+           .data = static_cast<const std::byte*>(value.const_data_ptr()),
+           .bytes = value.nbytes()});
+      checkpoint::write_safetensors(folder / "model.safetensors", views);
+      const auto loaded =
+        model::load_weights(config, folder.path(), model::module_registry{});
+      const auto again = loaded->named_parameters();
+      REQUIRE(again.size() == parameters.size());
+      for (std::size_t i = 0; i < again.size(); ++i)
+        CHECK(torch::equal(again[i].value->tensor(), parameters[i].value));
+    }
+  }
+
+  TEST_CASE("files of a body without a head in front of their names load") {
+    const temporary_folder folder;
+    const auto saved = fresh(true);
+    model::save_decoder(*saved, folder.path(), folder.path());
+    auto views = views_of(*saved);
+    for (auto& view : views)
+      view.name = view.name.substr(std::string{"model."}.size());
+    views.push_back(views[1]); // a mask, as GPT-2's files hold
+    views.back().name = "layers.0.attn.bias";
+    checkpoint::write_safetensors(folder / "model.safetensors", views);
+    CHECK(
+      torch::equal(load(folder)->lm_head_weight(), saved->lm_head_weight()));
+  }
+
   TEST_CASE("training loaded weights leaves the file as it is") {
     const temporary_folder folder;
     model::save_decoder(*fresh(true), folder.path(), folder.path());

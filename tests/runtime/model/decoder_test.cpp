@@ -18,13 +18,18 @@ std::shared_ptr<model::decoder> small_decoder(bool tie = true) {
   return model::make_decoder(config, 5, model::module_registry{});
 }
 
+std::shared_ptr<model::decoder> decoder_of(const model::decoder_config& c) {
+  return model::make_decoder(c, 5, model::module_registry{});
+}
+
 /// A cache of its own memory: [slots, 16, K * E] a layer.
 struct test_cache {
   std::vector<std::vector<float>> memory;
   std::vector<model::layer_cache> layers;
-  std::int64_t row = 16, slot = 16 * 16;
+  std::int64_t row, slot;
 
-  explicit test_cache(std::int64_t slots) {
+  test_cache(const model::decoder_config& config, std::int64_t slots)
+    : row(config.num_kv_heads * config.head_width), slot(16 * row) {
     memory.resize(
       4, std::vector<float>(static_cast<std::size_t>(slots * slot), NAN));
     layers = {{memory[0].data(), memory[1].data()},
@@ -72,24 +77,26 @@ TEST_SUITE("runtime.model.decoder") {
 
   TEST_CASE("a sequence has the same bits alone, packed, and with gradients") {
     troupe::kernels::thread_pool pool{2}, one_thread{1};
-    const auto decoder = small_decoder();
-    const auto other = counted(20, 37);
+    for (const auto& [name, config] : family_configs()) {
+      CAPTURE(name);
+      const auto decoder = decoder_of(config);
+      const auto other = counted(20, 37);
 
-    const auto recorded = packed_hidden(*decoder, pool, {prompt});
-    const at::NoGradGuard no_grad;
-    const auto alone = packed_hidden(*decoder, one_thread, {prompt});
-    const auto packed = packed_hidden(*decoder, pool, {other, prompt, other});
+      const auto recorded = packed_hidden(*decoder, pool, {prompt});
+      const at::NoGradGuard no_grad;
+      const auto alone = packed_hidden(*decoder, one_thread, {prompt});
+      const auto packed = packed_hidden(*decoder, pool, {other, prompt, other});
 
-    CHECK(recorded.requires_grad());
-    CHECK_FALSE(alone.requires_grad());
-    CHECK(torch::equal(recorded, alone));
-    CHECK(torch::equal(packed.slice(0, 17, 28), alone));
-    CHECK_FALSE(alone.isnan().any().item<bool>());
+      CHECK(recorded.requires_grad());
+      CHECK_FALSE(alone.requires_grad());
+      CHECK(torch::equal(recorded, alone));
+      CHECK(torch::equal(packed.slice(0, 17, 28), alone));
+      CHECK_FALSE(alone.isnan().any().item<bool>());
+    }
   }
 
   TEST_CASE("a sequence after a prefix that it shares has the bits of alone") {
     troupe::kernels::thread_pool pool{2};
-    const auto decoder = small_decoder();
     const at::NoGradGuard no_grad;
     auto branch = prompt; // the same 7 tokens, then others
     for (std::size_t i = 7; i < branch.size(); ++i)
@@ -102,36 +109,86 @@ TEST_SUITE("runtime.model.decoder") {
       positions.push_back(at);
     const std::vector<std::int32_t> offsets{0, size, 2 * size - 7};
     const std::vector<model::row_range> prefixes{{}, {0, 7}};
-    const auto shared = decoder->hidden(
-      ids, {pool, positions, model::packed_sequences{offsets, prefixes}});
-    CHECK(torch::equal(shared.slice(0, 0, size),
-                       packed_hidden(*decoder, pool, {prompt})));
-    CHECK(torch::equal(shared.slice(0, size),
-                       packed_hidden(*decoder, pool, {branch}).slice(0, 7)));
+    for (const auto& [name, config] : family_configs()) {
+      CAPTURE(name);
+      const auto decoder = decoder_of(config);
+      const auto shared = decoder->hidden(
+        ids, {pool, positions, model::packed_sequences{offsets, prefixes}});
+      CHECK(torch::equal(shared.slice(0, 0, size),
+                         packed_hidden(*decoder, pool, {prompt})));
+      CHECK(torch::equal(shared.slice(0, size),
+                         packed_hidden(*decoder, pool, {branch}).slice(0, 7)));
+    }
   }
 
   TEST_CASE("rows of a cache have the bits of a packed sequence") {
     troupe::kernels::thread_pool pool{2};
-    const auto decoder = small_decoder();
     const at::NoGradGuard no_grad;
-    const auto whole = packed_hidden(*decoder, pool, {prompt});
-    const test_cache cache{3};
+    for (const auto& [name, config] : family_configs()) {
+      CAPTURE(name);
+      const auto decoder = decoder_of(config);
+      const auto whole = packed_hidden(*decoder, pool, {prompt});
+      const test_cache cache{config, 3};
 
-    // A chunk of 4, a chunk of 3 with a row of another slot between, then
-    // single rows beside others.
-    const auto first =
-      cache.hidden(*decoder, pool, {7, 3, 49, 12}, {1, 1, 1, 1}, {0, 1, 2, 3});
-    const auto second =
-      cache.hidden(*decoder, pool, {3, 9, 3, 21}, {1, 0, 1, 1}, {4, 0, 5, 6});
-    CHECK(torch::equal(first, whole.slice(0, 0, 4)));
-    CHECK(torch::equal(second[0], whole[4]));
-    CHECK(torch::equal(second.slice(0, 2, 4), whole.slice(0, 5, 7)));
-    for (std::int32_t t = 7; t < 11; ++t) {
-      const auto row =
-        cache.hidden(*decoder, pool, {prompt[static_cast<std::size_t>(t)], 4},
-                     {1, 0}, {t, t - 6});
-      CHECK(torch::equal(row[0], whole[t]));
+      // A chunk of 4, a chunk of 3 with a row of another slot between, then
+      // single rows beside others.
+      const auto first = cache.hidden(*decoder, pool, {7, 3, 49, 12},
+                                      {1, 1, 1, 1}, {0, 1, 2, 3});
+      const auto second =
+        cache.hidden(*decoder, pool, {3, 9, 3, 21}, {1, 0, 1, 1}, {4, 0, 5, 6});
+      CHECK(torch::equal(first, whole.slice(0, 0, 4)));
+      CHECK(torch::equal(second[0], whole[4]));
+      CHECK(torch::equal(second.slice(0, 2, 4), whole.slice(0, 5, 7)));
+      for (std::int32_t t = 7; t < 11; ++t) {
+        const auto row =
+          cache.hidden(*decoder, pool, {prompt[static_cast<std::size_t>(t)], 4},
+                       {1, 0}, {t, t - 6});
+        CHECK(torch::equal(row[0], whole[t]));
+      }
     }
+  }
+
+  TEST_CASE("a window hides what lies before it") {
+    troupe::kernels::thread_pool pool{1};
+    auto config = small_config();
+    config.num_layers = 1;
+    config.layers = {{.window = 4}};
+    const auto decoder = decoder_of(config);
+    auto changed = prompt;
+    changed[2] = 22;
+    const auto before = packed_hidden(*decoder, pool, {prompt});
+    const auto after = packed_hidden(*decoder, pool, {changed});
+    CHECK_FALSE(torch::equal(before[5], after[5]));
+    CHECK(torch::equal(before.slice(0, 6), after.slice(0, 6)));
+  }
+
+  TEST_CASE("each family has as many weights as its config says") {
+    for (const auto& [name, config] : family_configs())
+      for (const bool tie : {true, false}) {
+        CAPTURE(name);
+        auto changed = config;
+        changed.tie_embeddings = tie;
+        std::int64_t count = 0;
+        for (const auto& held : decoder_of(changed)->named_parameters())
+          count += held.value->tensor().numel();
+        CHECK(count == model::num_parameters(changed));
+      }
+  }
+
+  TEST_CASE("logits are capped where the config says so") {
+    troupe::kernels::thread_pool pool{1};
+    const at::NoGradGuard no_grad;
+    auto config = small_config();
+    const auto ids = torch::tensor({7, 3, 49}, torch::kInt32);
+    const std::vector<std::int32_t> positions{0, 1, 2}, offsets{0, 3};
+    const auto logits_with = [&](double cap) {
+      config.logit_softcap = cap;
+      return decoder_of(config)->forward(
+        ids, {pool, positions, model::packed_sequences{offsets}});
+    };
+    const auto plain = logits_with(0), capped = logits_with(2);
+    CHECK(plain.abs().max().item<float>() > 2);
+    CHECK(torch::allclose(capped, 2 * torch::tanh(plain / 2)));
   }
 
   TEST_CASE("a later token changes no earlier row") {
@@ -192,7 +249,8 @@ TEST_SUITE("runtime.model.decoder") {
             (void)model::make_decoder(config, 1, model::module_registry{});
           })
           == "model_unsupported: model.layers.0.mlp: no module type "
-             "'expert_mlp'; known: gated_mlp. More come from model.plugins");
+             "'expert_mlp'; known: gated_mlp, plain_mlp. More "
+             "come from model.plugins");
   }
 
 } // TEST_SUITE

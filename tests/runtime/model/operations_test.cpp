@@ -86,11 +86,63 @@ TEST_SUITE("runtime.model.operations") {
       });
   }
 
-  TEST_CASE("swiglu is silu(gate) up with its gradients") {
+  TEST_CASE("linear with a bias has the bias's gradient") {
+    compare(
+      {random({7, 33}, 1), random({20, 33}, 2), random({20}, 3)},
+      [](const auto& in) { return model::linear(in[0], in[1], pool(), in[2]); },
+      [](const auto& in) { return in[0].matmul(in[1].t()) + in[2]; });
+  }
+
+  TEST_CASE("rms_norm takes several heads in a row and an offset") {
+    compare(
+      {random({5, 24}, 1), random({8}, 2)},
+      [](const auto& in) {
+        return model::rms_norm(in[0], in[1], 1e-5, pool(), 1);
+      },
+      [](const auto& in) {
+        const auto x = in[0].view({5, 3, 8});
+        return (x * torch::rsqrt(x.square().mean(-1, true) + 1e-5)
+                * (1 + in[1]))
+          .view({5, 24});
+      });
+  }
+
+  TEST_CASE("layer_norm is LibTorch's with its gradients") {
+    compare(
+      {random({5, 24}, 1), random({24}, 2), random({24}, 3)},
+      [](const auto& in) {
+        return model::layer_norm(in[0], in[1], in[2], 1e-5, pool());
+      },
+      [](const auto& in) {
+        return torch::layer_norm(in[0], {24}, in[1], in[2], 1e-5);
+      });
+  }
+
+  TEST_CASE("gated is silu(gate) up with its gradients") {
     compare(
       {random({5, 40}, 1), random({5, 40}, 2)},
-      [](const auto& in) { return model::swiglu(in[0], in[1], pool()); },
+      [](const auto& in) {
+        return model::gated(in[0], in[1], troupe::kernels::activation::silu,
+                            pool());
+      },
       [](const auto& in) { return torch::silu(in[0]) * in[1]; });
+  }
+
+  TEST_CASE("activate is LibTorch's gelu with its gradients") {
+    compare(
+      {random({5, 40}, 1)},
+      [](const auto& in) {
+        return model::activate(in[0], troupe::kernels::activation::gelu,
+                               pool());
+      },
+      [](const auto& in) { return torch::gelu(in[0]); });
+    compare(
+      {random({5, 40}, 1)},
+      [](const auto& in) {
+        return model::activate(in[0], troupe::kernels::activation::gelu_tanh,
+                               pool());
+      },
+      [](const auto& in) { return torch::gelu(in[0], "tanh"); });
   }
 
   TEST_CASE("embedding adds the gradients of an id that comes twice") {
@@ -100,6 +152,10 @@ TEST_SUITE("runtime.model.operations") {
       {random({5, 8}, 1)},
       [&](const auto& in) { return model::embedding(ids_T, in[0]); },
       [&](const auto& in) { return in[0].index_select(0, ids_T); });
+    compare(
+      {random({5, 8}, 1)},
+      [&](const auto& in) { return model::embedding(ids_T, in[0], 3); },
+      [&](const auto& in) { return 3 * in[0].index_select(0, ids_T); });
   }
 
   TEST_CASE("add_residual is a sum") {

@@ -5,6 +5,7 @@
 #include "runtime/rollout/decoder_model.hpp"
 
 #include "kernels/linear.hpp"
+#include "kernels/soft_cap.hpp"
 #include "kernels/softmax.hpp"
 #include "protocols/failure.hpp"
 #include "runtime/model/tensor_view.hpp"
@@ -40,8 +41,23 @@ model::decoder_config tiny_config() {
   return c;
 }
 
-std::shared_ptr<model::decoder> tiny_decoder() {
-  return model::make_decoder(tiny_config(), 7, model::module_registry());
+/// Windows shorter than the texts, capped scores and logits, norms of branches.
+model::decoder_config gemma_config() {
+  auto c = tiny_config();
+  c.norm = model::norm_kind::rms_plus_one;
+  c.activation = kernels::activation::gelu_tanh;
+  c.branch_norms = c.query_key_norm = c.qkv_bias = true;
+  c.embedding_scale = 2;
+  c.score_softcap = 3;
+  c.logit_softcap = 5;
+  c.layers = {{.window = 7},
+              {},
+              {.window = 12, .positions = model::layer_positions::local_rope}};
+  return c;
+}
+
+std::shared_ptr<model::decoder> decoder_of(const model::decoder_config& c) {
+  return model::make_decoder(c, 7, model::module_registry());
 }
 
 rollout_request make_request(std::uint32_t position, std::int64_t num_prompt,
@@ -76,6 +92,8 @@ std::vector<float> logprobs_without_cache(model::decoder& decoder,
   kernels::linear(model::as_const_matrix(hidden),
                   model::as_const_matrix(decoder.lm_head_weight()), nullptr,
                   model::as_matrix(logits), pool);
+  if (const auto cap = decoder.config().logit_softcap; cap > 0)
+    kernels::soft_cap(model::as_matrix(logits), static_cast<float>(cap), pool);
   const auto first = request.prompt_ids.size() - 1;
   std::vector<float> out(sample.completion_ids.size());
   auto rows = model::as_const_matrix(logits);
@@ -112,7 +130,12 @@ run(const std::shared_ptr<model::decoder>& decoder,
 
 TEST_CASE("tokens and logprobs are the same for all slots, chunks and threads, "
           "and the logprobs are those of whole sequences") {
-  const auto decoder = tiny_decoder();
+  auto config = tiny_config();
+  SUBCASE("Llama") {}
+  SUBCASE("Gemma") {
+    config = gemma_config();
+  }
+  const auto decoder = decoder_of(config);
   std::vector<rollout_request> requests;
   for (std::uint32_t i = 0; i < 20; ++i)
     requests.push_back(make_request(i, 1 + i, 1 + i % 3));
@@ -151,7 +174,7 @@ TEST_CASE("tokens and logprobs are the same for all slots, chunks and threads, "
 
 TEST_CASE("a cache of another model is refused with both shapes") {
   kernels::thread_pool pool(1);
-  decoder_model model(tiny_decoder(), pool);
+  decoder_model model(decoder_of(tiny_config()), pool);
   auto layout = model.cache_layout(1, 8);
   layout.num_layers = 2;
   std::vector<float> memory(layout.num_bytes() / sizeof(float));

@@ -39,14 +39,15 @@ struct head_fixture {
   struct dense {
     torch::Tensor hidden, weight, logprobs, entropies;
   };
-  [[nodiscard]] dense reference(float temperature) const {
+  [[nodiscard]] dense reference(float temperature, double cap = 0) const {
     dense d;
     d.hidden = hidden.to(torch::kFloat64).requires_grad_();
     d.weight = weight.detach().to(torch::kFloat64).requires_grad_();
     const auto at = torch::tensor(rows, torch::kInt64);
-    const auto logits =
-      d.hidden.index_select(0, at).matmul(d.weight.t()) / double{temperature};
-    const auto all = logits.log_softmax(-1);
+    auto logits = d.hidden.index_select(0, at).matmul(d.weight.t());
+    if (cap > 0)
+      logits = cap * torch::tanh(logits / cap);
+    const auto all = (logits / double{temperature}).log_softmax(-1);
     d.logprobs =
       all.gather(1, torch::tensor(targets, torch::kInt64).unsqueeze(1))
         .squeeze(1);
@@ -123,6 +124,29 @@ TEST_CASE("logprobs and entropies are those of the whole table in double") {
             == doctest::Approx(expected.entropies[at].item<double>())
                  .epsilon(1e-5));
     }
+  }
+}
+
+TEST_CASE("capped logits and their gradients are those of autograd") {
+  head_fixture f;
+  constexpr float cap = 1.5F;
+  const auto expected = f.reference(0.7F, double{cap});
+  torch::Tensor loss = torch::zeros({}, torch::kFloat64);
+  for (std::size_t i = 0; i < f.rows.size(); ++i)
+    loss = loss
+           + double{coefficient(i)}
+               * expected.logprobs[static_cast<std::int64_t>(i)];
+  loss.backward();
+  for (const std::int64_t chunk : {3, 256}) {
+    const auto run = run_backward(
+      f, {.temperature = 0.7F, .chunk_tokens = chunk, .softcap = cap});
+    for (std::size_t i = 0; i < run.logprobs.size(); ++i)
+      CHECK(double{run.logprobs[i]}
+            == doctest::Approx(
+                 expected.logprobs[static_cast<std::int64_t>(i)].item<double>())
+                 .epsilon(1e-6));
+    CHECK(difference(run.hidden_gradient, expected.hidden.grad()) < 2e-6);
+    CHECK(difference(run.weight_gradient, expected.weight.grad()) < 2e-6);
   }
 }
 
