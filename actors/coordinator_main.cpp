@@ -15,6 +15,7 @@
 #include "runtime/outputs/run_directory.hpp"
 #include "runtime/outputs/run_summary.hpp"
 #include "runtime/process/launcher.hpp"
+#include "runtime/process/stop_signals.hpp"
 
 #include <caf/io/all.hpp>
 
@@ -375,6 +376,7 @@ private:
 
 int run_coordinator(const coordinator_options& options) {
   ::signal(SIGPIPE, SIG_IGN); // a reader that leaves ends no training
+  process::pass_on_stop_signals();
   coordinator_process process{
     options, runtime::config::read_job(
                options.run_directory / std::string{outputs::layout::resolved})};

@@ -10,6 +10,7 @@
 #include "runtime/config/read_job.hpp"
 #include "runtime/experience/group_codec.hpp"
 #include "runtime/outputs/run_directory.hpp"
+#include "runtime/process/stop_signals.hpp"
 
 #include <caf/function_view.hpp>
 #include <caf/io/all.hpp>
@@ -86,6 +87,7 @@ int num_threads(const runtime::config::job_config& job) {
 }
 
 int run(const rank_arguments& a) {
+  runtime::process::pass_on_stop_signals();
   process_context process;
   process.process = a.process;
   process.run_directory = a.run_directory;

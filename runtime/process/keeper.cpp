@@ -4,10 +4,12 @@
 #include "runtime/config/deadlines.hpp"
 #include "runtime/process/child.hpp"
 #include "runtime/process/descendants.hpp"
+#include "runtime/process/stop_signals.hpp"
 #include "runtime/process/unique_fd.hpp"
 
 #include <fcntl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <optional>
@@ -26,6 +28,11 @@ std::optional<exit_status> reap_worker(pid_t worker) {
   return out;
 }
 
+/// Signals of a scheduler to every process ask the launcher, not us, to end.
+bool is_for_us(const siginfo_t& from, std::optional<pid_t> launcher) {
+  return !launcher || from.si_pid == *launcher || ::getppid() != *launcher;
+}
+
 } // namespace
 
 int run_keeper(const std::vector<std::string>& argv, double deadline_scale) {
@@ -34,6 +41,7 @@ int run_keeper(const std::vector<std::string>& argv, double deadline_scale) {
   for (int number : {SIGTERM, SIGINT, SIGHUP, SIGCHLD})
     ::sigaddset(&watched, number);
   ::sigprocmask(SIG_BLOCK, &watched, nullptr);
+  const auto launcher = take_launcher_pid();
   become_subreaper();
   child_options options;
   options.name = "worker";
@@ -48,11 +56,15 @@ int run_keeper(const std::vector<std::string>& argv, double deadline_scale) {
     unique_fd{map.source}.close();
   exit_status status{0, SIGTERM};
   for (;;) {
-    int number = ::sigwaitinfo(&watched, nullptr);
+    siginfo_t from{};
+    int number = ::sigwaitinfo(&watched, &from);
     if (number < 0)
       continue; // interrupted by a stop
-    if (number != SIGCHLD)
-      break;
+    if (number != SIGCHLD) {
+      if (is_for_us(from, launcher))
+        break;
+      continue;
+    }
     if (auto ended = reap_worker(worker)) {
       status = *ended;
       break;

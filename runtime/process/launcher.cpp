@@ -6,12 +6,14 @@
 #include "runtime/process/descendants.hpp"
 #include "runtime/process/launcher_client.hpp"
 #include "runtime/process/launcher_wire.hpp"
+#include "runtime/process/stop_signals.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -21,6 +23,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 namespace troupe::runtime::process {
 
@@ -36,6 +39,11 @@ constexpr int coordinator_fd = 3;
 /// Events wait here while the coordinator does not read; one that leaves so
 /// many is treated as lost.
 constexpr std::size_t max_queued_events = 4096;
+
+/// For all that is started here: whose signals end it.
+std::string own_pid() {
+  return std::string{launcher_pid_variable} + "=" + std::to_string(::getpid());
+}
 
 struct member {
   std::string name;
@@ -71,6 +79,7 @@ private:
   // ends
   void read_signals();
   void count_signal(int number);
+  void pass_on_drain(int number);
   void reap();
   void coordinator_ended(const exit_status& status);
   void rank_lost(const member& lost, const exit_status& status);
@@ -97,6 +106,7 @@ private:
   std::optional<clock::time_point> deadline_;
   std::string deadline_cause_;
   int num_signals_ = 0;
+  bool is_drain_out_ = false; ///< the first signal was told
   std::optional<int> reported_;
   std::string lost_, loss_; ///< a rank and its end, until it is told
   int exit_code_ = exit_failed;
@@ -157,7 +167,8 @@ void launcher::start_coordinator() {
   child.name = "coordinator";
   child.argv = options_.coordinator_argv;
   child.environment = {std::string{launcher_fd_variable} + "="
-                       + std::to_string(coordinator_fd)};
+                         + std::to_string(coordinator_fd),
+                       own_pid()};
   child.fds = {{sockets.theirs.get(), coordinator_fd}};
   coordinator_ = start_child(child);
   members_[coordinator_] = {child.name, process_kind::rank, false};
@@ -263,6 +274,7 @@ void launcher::spawn(const json& request, std::vector<unique_fd>& fds) {
     child.argv = request.at("argv").get<std::vector<std::string>>();
     child.environment =
       request.at("environment").get<std::vector<std::string>>();
+    child.environment.push_back(own_pid());
     auto targets = request.at("targets").get<std::vector<int>>();
     for (std::size_t i = 0; i < std::min(targets.size(), fds.size()); ++i)
       child.fds.push_back({fds[i].get(), targets[i]});
@@ -323,6 +335,8 @@ void launcher::read_signals() {
   while (::read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
     if (info.ssi_signo == SIGCHLD)
       reap();
+    else if (members_.contains(static_cast<pid_t>(info.ssi_pid)))
+      pass_on_drain(static_cast<int>(info.ssi_signo));
     else
       count_signal(static_cast<int>(info.ssi_signo));
   }
@@ -330,7 +344,10 @@ void launcher::read_signals() {
 
 void launcher::count_signal(int number) {
   ++num_signals_;
-  send({{"type", "signal"}, {"number", number}, {"count", num_signals_}});
+  if (num_signals_ == 1)
+    pass_on_drain(number);
+  else
+    send({{"type", "signal"}, {"number", number}, {"count", num_signals_}});
   if (num_signals_ == 2) {
     exit_code_ = exit_aborted;
     tighten(clock::now() + scaled(options_.deadlines.after_abort),
@@ -341,6 +358,13 @@ void launcher::count_signal(int number) {
     exit_code_ = exit_forced;
     phase_ = phase::killing;
   }
+}
+
+/// A member that was sent the signal passes it on. Where every process got it,
+/// that is one order, whoever is heard first.
+void launcher::pass_on_drain(int number) {
+  if (!std::exchange(is_drain_out_, true))
+    send({{"type", "signal"}, {"number", number}, {"count", 1}});
 }
 
 void launcher::reap() {

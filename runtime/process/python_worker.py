@@ -15,6 +15,7 @@ import importlib.util
 import json
 import numbers
 import os
+import signal
 import socket
 import struct
 import sys
@@ -96,7 +97,23 @@ def send(stream, message):
     stream.flush()
 
 
+def leave_stopping_to_the_keeper():
+    """A scheduler signals every process of a job, which then drains: it still
+    needs us. What a function forks has the signals' own meaning."""
+    ours = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    for number in ours:
+        signal.signal(number, lambda *_: None)
+
+    def reset():
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    os.register_at_fork(after_in_child=reset)
+
+
 def main():
+    leave_stopping_to_the_keeper()
     # Out of the functions' reach: they may print, fork and exec.
     number = os.dup(FRAME_FD)
     os.close(FRAME_FD)

@@ -83,6 +83,36 @@ class Signals(JobTest):
         self.assertEqual(job.summary()["status"], "stopped")
         self.assertTrue(job.checkpoints())
 
+    def test_once_to_another_process_than_the_launcher(self):
+        for process in ("coordinator", "rank-0"):
+            with self.subTest(process):
+                job = self.start(**LONG, **{"run.directory":
+                                            f"{self.folder}/{process}"})
+                job.directory = pathlib.Path(self.folder) / process
+                job.wait_for("heldout_accuracy")
+                job.wait_for_record('"kind":"group"', '"to":"generating"')
+                os.kill(job.pid_of(process), signal.SIGTERM)
+                self.drained(job)
+                self.assertEqual(job.errors(), "")
+
+    def test_once_to_every_process(self):
+        """As systemd and schedulers do; the workers grade on."""
+        reward = pathlib.Path(self.folder) / "slow.py"
+        reward.write_text("import time\n"
+                          "def f(completions, **_):\n"
+                          "    time.sleep(1)\n"
+                          "    return [0.5] * len(completions)\n")
+        job = self.start(**{"train.steps": 50, "reward.kind": "python",
+                            "reward.on_error": "stop",
+                            "reward.python": f"{reward}:f", **NO_EVAL})
+        job.wait_for_record('"kind":"group"', '"to":"rewarding"')
+        everyone = job.tree()
+        self.assertGreaterEqual(len(everyone), 5)  # with keeper and worker
+        for pid in everyone[1:] + everyone[:1]:
+            os.kill(pid, signal.SIGTERM)
+        self.drained(job, checkpoint=None)
+        self.assertEqual(job.errors(), "")
+
     def test_twice_aborts(self):
         reward = pathlib.Path(self.folder) / "slow.py"
         reward.write_text("import time\n"

@@ -126,6 +126,23 @@ class Job:
                 found.append(int(entry.name))
         return found
 
+    def tree(self):
+        """Pids of the launcher and all below it, however they call
+        themselves."""
+        parents = {}
+        for entry in pathlib.Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    stat = (entry / "stat").read_text()
+                except OSError:
+                    continue
+                parents[int(entry.name)] = int(stat.rsplit(")", 1)[1].split()[1])
+        found = [self.process.pid]
+        for pid in found:
+            found += [child for child, parent in parents.items()
+                      if parent == pid]
+        return found
+
     def await_nothing_left(self, deadline=5):
         until = time.monotonic() + deadline
         while self.processes():

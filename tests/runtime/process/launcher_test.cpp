@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/subprocess.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <sstream>
@@ -59,6 +60,47 @@ TEST_SUITE("runtime.process.launcher") {
     CHECK(t.launcher.wait() == 0);
     CHECK(t.launcher.survivors().empty());
     CHECK(t.launcher.errors() == "");
+  }
+
+  TEST_CASE("a signal to one process of the tree drains all of it") {
+    tree t{"draining"};
+    t.await_ready();
+    pid_t signalled = 0;
+    SUBCASE("the coordinator") {
+      signalled = t.coordinator;
+    }
+    SUBCASE("a rank") {
+      signalled = t.rank;
+    }
+
+    ::kill(signalled, SIGHUP);
+
+    CHECK(t.launcher.read_line() == "signal 15 1");
+    CHECK(t.launcher.read_line() == "exited rank/0 signal 15 (SIGTERM) 1");
+    CHECK(t.launcher.wait() == 0);
+    CHECK(t.launcher.errors() == "");
+    CHECK(t.launcher.survivors().empty());
+  }
+
+  TEST_CASE("a signal to every process of the tree is one drain") {
+    tree t{"draining"};
+    t.await_ready();
+    std::vector<pid_t> order{t.keeper, t.launcher.pid(), t.rank, t.coordinator};
+    SUBCASE("the launcher before the others") {}
+    SUBCASE("the launcher behind the others") {
+      std::reverse(order.begin(), order.end());
+    }
+
+    for (pid_t pid : order)
+      ::kill(pid, SIGINT);
+
+    const auto first = t.launcher.read_line();
+    const bool is_first = first == "signal 2 1" || first == "signal 15 1";
+    CHECK(is_first);
+    CHECK(t.launcher.read_line() == "exited rank/0 signal 15 (SIGTERM) 1");
+    CHECK(t.launcher.wait() == 0);
+    CHECK(t.launcher.errors() == "");
+    CHECK(t.launcher.survivors().empty());
   }
 
   TEST_CASE("a fault after the report does not fail a good run") {

@@ -6,6 +6,7 @@
 #include "runtime/process/keeper.hpp"
 #include "runtime/process/launcher.hpp"
 #include "runtime/process/launcher_client.hpp"
+#include "runtime/process/stop_signals.hpp"
 
 #include "protocols/failure.hpp"
 
@@ -66,6 +67,7 @@ void leave_daemon(int ready_fd) {
 
 /// Tells on descriptor 3 when it, or its daemon, is up, then waits.
 int run_as_member(bool with_daemon) {
+  pass_on_stop_signals(); // nothing in a worker: its keeper is asked
   std::string fds;
   for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"})
     fds += entry.path().filename().string() + " ";
@@ -103,6 +105,7 @@ int run_as_coordinator(const std::string& scenario,
                        const std::string& directory) {
   std::promise<process_exited> rank_end;
   std::promise<int> drained;
+  pass_on_stop_signals();
   launcher_events events;
   events.on_exit = [&](const process_exited& e) {
     std::cout << "exited " << e.name << " " << to_string(e.status) << " "
