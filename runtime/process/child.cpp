@@ -140,7 +140,11 @@ void open_files(const child_options& options, plan& out) {
   for (const auto& map : p.fds)
     if (::dup2(map.source, map.target) < 0)
       give_up();
-  ::execvpe(p.argv[0], p.argv.data(), p.envp.data());
+  // A path is executed as it is: execvpe gives what is no program to a shell.
+  if (std::strchr(p.argv[0], '/') != nullptr)
+    ::execve(p.argv[0], p.argv.data(), p.envp.data());
+  else
+    ::execvpe(p.argv[0], p.argv.data(), p.envp.data());
   give_up();
   ::_exit(127);
 }
