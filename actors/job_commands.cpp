@@ -9,6 +9,7 @@
 #include "runtime/config/read_job.hpp"
 #include "runtime/inspect/card_file.hpp"
 #include "runtime/outputs/run_directory.hpp"
+#include "runtime/process/address_space.hpp"
 #include "runtime/process/launcher.hpp"
 #include "runtime/tokenizer/utf8.hpp"
 
@@ -38,6 +39,7 @@ int launch(const outputs::run_directory& directory, const job_config& job,
     resolved_before =
       runtime::checkpoint::mapped_file{directory / outputs::layout::resolved}
         .text();
+  runtime::process::check_address_space();
   directory.write_resolved(runtime::config::write_resolved(job));
   runtime::process::launcher_options options;
   options.coordinator_argv = {

@@ -4,12 +4,13 @@ and room for the next start; what is done already stays as it was."""
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from tests.support.job import TROUPE, JobTest, troupe  # noqa: E402
+from tests.support.job import ROOT, TROUPE, JobTest, troupe  # noqa: E402
 
 NO_EVAL = {"data.eval.file": None, "eval.max_prompts": None,
            "eval.sampling.max_new_tokens": None}
@@ -111,6 +112,41 @@ class Refusals(JobTest):
         self.assertEqual(again.end(), 2, again.errors())
         self.assertIn(str(corrupt), again.errors())
         self.assertEqual(before, [path.read_bytes() for path in kept])
+
+
+    def test_an_address_space_without_room_for_threads(self):
+        command = [TROUPE, "run", ROOT / "tests/support/tiny.yaml",
+                   "train.steps=1", f"run.directory={self.folder}/run"]
+        ended = subprocess.run(
+            ["sh", "-c", 'ulimit -v 100000; exec "$@"', "sh", *command],
+            capture_output=True, text=True, timeout=60)
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertIn("limited to 100000 KiB (ulimit -v); a job needs ",
+                      ended.stderr)
+        self.assertEqual(len(ended.stderr.splitlines()), 1, ended.stderr)
+        ended = subprocess.run(command, capture_output=True, timeout=60)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+
+    def test_a_rank_that_cannot_be_executed(self):
+        here = pathlib.Path(TROUPE).resolve().parent
+        binaries = pathlib.Path(self.folder) / "bin"
+        binaries.mkdir()
+        shutil.copy(here / "troupe", binaries)
+        program = binaries / "troupe_rank"
+        for content, mode, text in ((None, 0, "No such file or directory"),
+                                    (b"", 0o644, "Permission denied"),
+                                    (b"\x7fELF of no machine", 0o755,
+                                     "Exec format error")):
+            if content is not None:
+                program.write_bytes(content)
+                program.chmod(mode)
+            ended = subprocess.run(
+                [binaries / "troupe", "run", ROOT / "tests/support/tiny.yaml",
+                 "train.steps=1", f"run.directory={self.folder}/{mode}"],
+                capture_output=True, text=True, timeout=60)
+            self.assertEqual(ended.returncode, 2, ended.stderr)
+            self.assertIn("cannot start process 'rank-0': "
+                          f"{program}: {text}", ended.stderr)
 
 
 class Commands(JobTest):
