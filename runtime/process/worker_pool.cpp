@@ -189,9 +189,10 @@ struct worker_pool::impl {
 
   /// False when the worker is given up, or the pool stops.
   bool start(std::size_t index, std::optional<worker_connection>& connection) {
+    const auto until = clock::now() + options.start_deadline;
     for (int attempt = 1;; ++attempt) {
       std::string why;
-      auto got = try_start(index, connection, why);
+      auto got = try_start(index, connection, until, why);
       if (got == outcome::done)
         return true;
       connection.reset();
@@ -199,7 +200,8 @@ struct worker_pool::impl {
         return false;
       starter.kill(name_of(index));
       // A function that cannot be imported will not be importable next time.
-      if (got == outcome::closed || attempt >= options.max_failed_starts) {
+      if (got == outcome::closed || attempt >= options.max_failed_starts
+          || clock::now() >= until) {
         fail(index, why);
         return false;
       }
@@ -209,7 +211,7 @@ struct worker_pool::impl {
   /// closed: the worker said why it cannot work; late: anything else.
   outcome try_start(std::size_t index,
                     std::optional<worker_connection>& connection,
-                    std::string& why) {
+                    clock::time_point until, std::string& why) {
     try {
       auto sockets = make_stream_pair();
       spawn_request request;
@@ -230,13 +232,15 @@ struct worker_pool::impl {
       return outcome::late;
     }
     std::string text;
-    auto got = connection->receive(text, clock::now() + options.start_deadline);
+    auto got = connection->receive(text, until);
     if (got == outcome::stopped)
       return got;
     if (got != outcome::done) {
       why = got == outcome::late
               ? "not ready within "
-                  + std::to_string(options.start_deadline.count()) + " ms"
+                  + std::to_string(options.start_deadline.count())
+                  + " ms: its functions were still being imported; "
+                    "limits.deadline_scale gives them longer"
               : "ended before it was ready; its log has the reason";
       return outcome::late;
     }

@@ -41,7 +41,7 @@ struct worker_pool_options {
   std::vector<std::string> keeper_argv{"/proc/self/exe", "keeper"};
   std::string python = "python3";
   double deadline_scale = 1.0;
-  std::chrono::milliseconds start_deadline = ///< imports included
+  std::chrono::milliseconds start_deadline = ///< of all starts; with imports
     config::duration_of(config::deadline::worker_start);
   /// Starts in a row that may fail, and replacements in all, of one worker.
   int max_failed_starts = 3;

@@ -266,6 +266,36 @@ TEST_SUITE("runtime.process.worker_pool") {
     CHECK(contains(f.grade("absent", {"a"})[0].error, "no function 'absent'"));
   }
 
+  TEST_CASE("an import that does not end has one deadline for all starts") {
+    tests::temporary_directory directory;
+    const auto file = (directory.path() / "slow.py").string();
+    std::ofstream{file} << "import time\ntime.sleep(1000)\n";
+    direct_starter direct;
+    auto starter = direct.get("TROUPE_TEST_MARK=slow" + file);
+    int num_starts = 0;
+    starter.start = [&num_starts, start = starter.start](const auto& request) {
+      ++num_starts;
+      start(request);
+    };
+    worker_pool_options options;
+    options.keeper_argv = {PROCESS_FIXTURE, "keeper"};
+    options.functions = {file + ":f"};
+    options.start_deadline = 300ms;
+    worker_pool pool{options, starter};
+
+    std::string text;
+    try {
+      pool.wait_until_ready(20s);
+    } catch (const protocols::failure& why) {
+      text = why.what();
+    }
+
+    CHECK(text.find("not ready within 300 ms: its functions were still being "
+                    "imported")
+          != std::string::npos);
+    CHECK(num_starts == 1);
+  }
+
   TEST_CASE("when_ready tells once, before the first call") {
     auto ask = [](pool_fixture& f) {
       std::promise<std::string> told;
