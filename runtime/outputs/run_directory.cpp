@@ -4,6 +4,7 @@
 #include "protocols/failure.hpp"
 #include "runtime/checkpoint/file_io.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <span>
@@ -85,6 +86,23 @@ void clear_start(const fs::path& directory) {
     fs::remove_all(directory / name);
 }
 
+/// A folder with other things in it is not filled with a run: the root, or one
+/// that was named by mistake.
+void require_no_others(const fs::path& directory) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator{directory, error}) {
+    const auto name = entry.path().filename().string();
+    const bool is_ours =
+      name == layout::lock
+      || std::ranges::find(subfolders, name) != subfolders.end();
+    if (!is_ours && !name.starts_with('.') && name != "lost+found")
+      throw failure{errc::config_conflict,
+                    directory.string() + " is no run's folder: it holds " + name
+                      + "; allowed as run.directory: a new folder, an empty "
+                        "one, or that of a run"};
+  }
+}
+
 void check_mode(const fs::path& directory, open_mode mode) {
   const bool has_run = fs::exists(directory / layout::resolved);
   if (has_run && mode == open_mode::fresh && has_results(directory))
@@ -104,6 +122,8 @@ void check_mode(const fs::path& directory, open_mode mode) {
 run_directory run_directory::open(const fs::path& directory, open_mode mode) {
   if (mode == open_mode::resume)
     check_mode(directory, mode);
+  else if (!fs::exists(directory / layout::resolved))
+    require_no_others(directory);
   make_folder(directory);
   auto lock = take_lock(directory);
   check_mode(directory, mode);

@@ -67,6 +67,19 @@ TEST_CASE("what a start without results left makes room for the next") {
   CHECK(read_file(folder / "notes.txt") == "mine");
 }
 
+TEST_CASE("a folder with other things in it is refused and left alone") {
+  const temporary_folder folder;
+  troupe::tests::write_file(folder / ".hidden", "");
+  troupe::tests::write_file(folder / "notes.txt", "mine");
+
+  expect_failure(errc::config_conflict,
+                 {folder.path().string(), "holds notes.txt", "run.directory"},
+                 [&] { run_directory::open(folder.path(), open_mode::fresh); });
+  CHECK_FALSE(fs::exists(folder / "lock"));
+  fs::remove(folder / "notes.txt");
+  CHECK_NOTHROW(run_directory::open(folder.path(), open_mode::fresh));
+}
+
 TEST_CASE("a run is not overwritten, but resumed") {
   const temporary_folder folder;
   run_directory::open(folder.path(), open_mode::fresh).write_resolved("a: 1\n");
