@@ -85,6 +85,12 @@ void job_document::walk(const YAML::Node& block, const std::string& path) {
         errc::config_wrong_type,
         place + ": a key must be a word; allowed: " + join(keys_of(path))};
     const auto& name = item.first.Scalar();
+    if (name.find('.') != std::string::npos)
+      throw failure{errc::config_unknown_key,
+                    place + ": the key \"" + name
+                      + "\" has a dot, as on the command line; write "
+                      + name.substr(0, name.find('.'))
+                      + ": and the rest as a key of that block"};
     const auto key = path.empty() ? name : path + '.' + name;
     const bool block_follows = is_block(key);
     if (!block_follows && find_key(key) == nullptr)

@@ -108,6 +108,20 @@ TEST_CASE("the resolved job reads back to itself, from another folder") {
   }
 }
 
+TEST_CASE("a key with a dot belongs to the command line") {
+  check({"at the top",
+         "train.steps: 5\n" + grpo_job,
+         {},
+         errc::config_unknown_key,
+         {"jobs/job.yaml:1: ", "the key \"train.steps\" has a dot",
+          "write train: and the rest"}});
+  check({"in a block",
+         grpo_job + "  optimizer.learning_rate: 1\n",
+         {},
+         errc::config_unknown_key,
+         {"jobs/job.yaml:10: ", "write optimizer: and"}});
+}
+
 TEST_CASE("a misspelt key is refused with file, line and the nearest key") {
   check({"in a block",
          grpo_job + "  stesp: 3\n",
