@@ -8,6 +8,7 @@
 #include "protocols/failure.hpp"
 #include "runtime/inspect/views.hpp"
 #include "runtime/journal/check.hpp"
+#include "runtime/printable.hpp"
 #include "runtime/process/keeper.hpp"
 #include "runtime/process/launcher.hpp"
 #include "runtime/version.hpp"
@@ -16,6 +17,7 @@
 
 #include <csignal>
 #include <iostream>
+#include <sstream>
 
 namespace {
 
@@ -48,6 +50,15 @@ struct inspect_arguments {
   std::string process, kind, subject;
 };
 
+/// A view's text; names and errors in it are a user's.
+template <class View, class... Arguments>
+int show(View view, const Arguments&... arguments) {
+  std::ostringstream text;
+  const int code = view(arguments..., text);
+  std::cout << runtime::printable(text.str());
+  return code;
+}
+
 int inspect(inspect_arguments a) {
   constexpr const char* views[]{"actors", "tree", "processes", "journal"};
   const bool is_view =
@@ -57,7 +68,7 @@ int inspect(inspect_arguments a) {
     a.directory = a.view;
     a.view = "actors";
   } else if (!is_view) {
-    std::cerr << "troupe inspect: no view '" << a.view
+    std::cerr << "troupe inspect: no view '" << runtime::printable(a.view)
               << "'; allowed: actors, tree, processes, journal\n";
     return 2;
   }
@@ -66,11 +77,11 @@ int inspect(inspect_arguments a) {
                         : std::optional<std::filesystem::path>{a.directory});
   const auto format = a.is_json ? view_format::json : view_format::text;
   if (a.view == "tree")
-    return runtime::inspect::inspect_tree(dir, format, std::cout);
+    return show(runtime::inspect::inspect_tree, dir, format);
   if (a.view == "processes")
-    return runtime::inspect::inspect_processes(dir, format, std::cout);
+    return show(runtime::inspect::inspect_processes, dir, format);
   if (a.view == "actors")
-    return runtime::inspect::inspect_actors(dir, format, std::cout);
+    return show(runtime::inspect::inspect_actors, dir, format);
   runtime::inspect::journal_view_options options;
   options.last = a.last;
   const auto set = [](std::optional<std::string>& to, const std::string& from) {
@@ -80,7 +91,7 @@ int inspect(inspect_arguments a) {
   set(options.process, a.process);
   set(options.kind, a.kind);
   set(options.subject, a.subject);
-  return runtime::inspect::inspect_journal(dir, format, options, std::cout);
+  return show(runtime::inspect::inspect_journal, dir, format, options);
 }
 
 int run(int argc, char** argv) {
@@ -175,19 +186,21 @@ int run(int argc, char** argv) {
     "check", "Sequence, edges and rules of every record.");
   check->add_option("directory", directory, "Run directory.")->required();
   check->callback(
-    [&] { code = runtime::journal::check_journal(directory, std::cout); });
+    [&] { code = show(runtime::journal::check_journal, directory); });
   auto* why = journal_command->add_subcommand(
     "why", "The chain of causes of one record.");
   why->add_option("directory", directory, "Run directory.")->required();
   why->add_option("record", record, "As in rank-0/17.")->required();
-  why->callback([&] {
-    code = runtime::journal::why_journal(directory, record, std::cout);
-  });
+  why->callback(
+    [&] { code = show(runtime::journal::why_journal, directory, record); });
 
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    const int status = app.exit(e);
+    std::ostringstream out, error;
+    const int status = app.exit(e, out, error);
+    std::cout << runtime::printable(out.str());
+    std::cerr << runtime::printable(error.str());
     return status == 0 ? 0 : runtime::process::exit_refused;
   }
   return code;
@@ -205,10 +218,11 @@ int main(int argc, char** argv) {
     }
     return code;
   } catch (const protocols::failure& f) {
-    std::cerr << "troupe: " << f.chain() << '\n';
+    std::cerr << "troupe: " << runtime::printable(f.chain()) << '\n';
     return runtime::process::exit_refused;
   } catch (const std::exception& e) {
-    std::cerr << "troupe: " << actors::to_failure(e).what() << '\n';
+    std::cerr << "troupe: " << runtime::printable(actors::to_failure(e).what())
+              << '\n';
     return runtime::process::exit_failed;
   }
 }

@@ -2,6 +2,7 @@
 #include "runtime/checkpoint/manifest_json.hpp"
 
 #include "protocols/failure.hpp"
+#include "runtime/json_reason.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -89,7 +90,7 @@ manifest manifest_from_json(std::string_view text,
     }
     return out;
   } catch (const json::exception& error) {
-    corrupt(file, std::string{"no manifest: "} + error.what());
+    corrupt(file, "no manifest: " + json_reason(error));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "protocols/failure.hpp"
 #include "runtime/checkpoint/file_io.hpp"
+#include "runtime/json_reason.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -136,7 +137,7 @@ json parse_header(const fs::path& file, std::string_view text) {
       unreadable(file, "the header is no JSON object");
     return header;
   } catch (const json::exception& error) {
-    unreadable(file, std::string{"the header is no JSON: "} + error.what());
+    unreadable(file, "the header is no JSON: " + json_reason(error));
   }
 }
 
@@ -195,8 +196,7 @@ std::map<std::string, std::string> read_index(const fs::path& file) {
     }
     return out;
   } catch (const json::exception& error) {
-    unreadable(file,
-               std::string{"no index with a weight_map: "} + error.what());
+    unreadable(file, "no index with a weight_map: " + json_reason(error));
   }
 }
 

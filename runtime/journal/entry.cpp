@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/journal/entry.hpp"
 
+#include "runtime/json_reason.hpp"
+
 #include <nlohmann/json.hpp>
 
 #include <array>
@@ -171,7 +173,7 @@ std::variant<entry, std::string> parse_line(std::string_view line) {
   try {
     return entry_of(json::parse(line));
   } catch (const json::exception& error) {
-    return std::string{error.what()};
+    return json_reason(error);
   } catch (std::string& reason) {
     return std::move(reason);
   }

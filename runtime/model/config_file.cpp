@@ -2,6 +2,7 @@
 #include "runtime/model/config_file.hpp"
 
 #include "runtime/checkpoint/file_io.hpp"
+#include "runtime/json_reason.hpp"
 
 #include <cmath>
 #include <limits>
@@ -19,7 +20,7 @@ config_file::config_file(std::filesystem::path file) : file_(std::move(file)) {
     throw failure{errc::model_unreadable, error.what()};
   } catch (const json::exception& error) {
     throw failure{errc::model_unreadable,
-                  file_.string() + " is no JSON: " + error.what()};
+                  file_.string() + " is no JSON: " + json_reason(error)};
   }
   if (!content_.is_object())
     throw failure{errc::model_unreadable,

@@ -2,6 +2,7 @@
 #include "runtime/outputs/metrics_writer.hpp"
 
 #include "protocols/failure.hpp"
+#include "runtime/json_reason.hpp"
 #include "runtime/outputs/metric_keys.hpp"
 
 #include <nlohmann/json.hpp>
@@ -101,9 +102,9 @@ std::vector<metric_record> read_metrics(const std::filesystem::path& path) {
     try {
       out.push_back(parse_record(line));
     } catch (const nlohmann::json::exception& error) {
-      throw failure{errc::data_unreadable, path.string() + ':'
-                                             + std::to_string(out.size() + 1)
-                                             + ": no record: " + error.what()};
+      throw failure{errc::data_unreadable,
+                    path.string() + ':' + std::to_string(out.size() + 1)
+                      + ": no record: " + json_reason(error)};
     }
   }
   return out;

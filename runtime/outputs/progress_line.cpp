@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/outputs/progress_line.hpp"
 
+#include "runtime/printable.hpp"
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -67,9 +69,9 @@ void progress_line::update(const progress_state& state) {
 
 void progress_line::print(std::string_view line) {
   if (style_ == progress_style::live)
-    out_ << clear_line << line << '\n' << shown_ << std::flush;
+    out_ << clear_line << printable(line) << '\n' << shown_ << std::flush;
   else
-    out_ << line << '\n' << std::flush;
+    out_ << printable(line) << '\n' << std::flush;
 }
 
 void progress_line::finish() {

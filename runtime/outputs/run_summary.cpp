@@ -3,6 +3,7 @@
 
 #include "protocols/failure.hpp"
 #include "runtime/checkpoint/file_io.hpp"
+#include "runtime/json_reason.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -77,9 +78,9 @@ run_summary read_summary(const std::filesystem::path& path) {
       out.metrics[key] = number_of(value);
     return out;
   } catch (const json::exception& error) {
-    throw protocols::failure{protocols::errc::data_unreadable,
-                             path.string()
-                               + ": no summary of a run: " + error.what()};
+    throw protocols::failure{
+      protocols::errc::data_unreadable,
+      path.string() + ": no summary of a run: " + json_reason(error)};
   }
 }
 

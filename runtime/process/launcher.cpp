@@ -2,6 +2,7 @@
 #include "runtime/process/launcher.hpp"
 
 #include "protocols/failure.hpp"
+#include "runtime/printable.hpp"
 #include "runtime/process/child.hpp"
 #include "runtime/process/descendants.hpp"
 #include "runtime/process/launcher_client.hpp"
@@ -113,7 +114,7 @@ private:
 };
 
 void launcher::print(const std::string& text) const {
-  std::fprintf(stderr, "troupe: %s\n", text.c_str());
+  std::fprintf(stderr, "troupe: %s\n", printable(text).c_str());
 }
 
 std::string launcher::describe(const std::string& process,

@@ -94,7 +94,7 @@ TEST_CASE("damaged headers are refused with file and tensor") {
     {"", "has 0 bytes, too few"},
     {std::string(8, '\xff'), "announces a header of 18446744073709551615"},
     {file_of("{", 0).substr(0, 8), "announces a header of 1 bytes, but has 8"},
-    {file_of("{\"a\":", 0), "the header is no JSON"},
+    {file_of("{\"a\":", 0), "the header is no JSON: line 1, column 6: "},
     {file_of("[]", 0), "the header is no JSON object"},
     {file_of(R"({"a":{"dtype":"F32"}})", 0),
      "tensor a needs dtype, shape and data_offsets"},
