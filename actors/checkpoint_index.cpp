@@ -149,6 +149,19 @@ private:
   parameter_shard_actor shard_;
 };
 
+/// A run that has all its steps may be resumed: it ends at once.
+void require_steps_left(const runtime::config::job_config& job,
+                        const files::sealed_checkpoint& newest) {
+  const auto total = job.sft_warmup.steps + job.train.steps;
+  if (newest.step > total)
+    throw failure(errc::config_conflict,
+                  newest.path.string() + " has " + std::to_string(newest.step)
+                    + " steps done, but sft_warmup.steps + train.steps is "
+                    + std::to_string(total)
+                    + ": nothing is left to do; raise train.steps, or name "
+                      "another run.directory");
+}
+
 } // namespace
 
 resume_point find_resume_point(const control_context& control) {
@@ -172,6 +185,7 @@ resume_point find_resume_point(const control_context& control) {
                     + sealed[1].path.filename().string() + " instead, take "
                     + newest.path.string() + " away");
   }
+  require_steps_left(control.config, newest);
   std::ifstream in{newest.path / loop_state_file};
   std::ostringstream text;
   text << in.rdbuf();

@@ -114,6 +114,26 @@ class Refusals(JobTest):
         self.assertEqual(before, [path.read_bytes() for path in kept])
 
 
+    def test_a_resume_with_fewer_steps_than_are_done(self):
+        job = self.start(**{"train.steps": 2})
+        self.assert_clean(job)
+        again = self.start("--resume", **{"train.steps": 1})
+        self.assertEqual(again.end(), 2, again.errors())
+        for text in (f"{job.directory}/checkpoints/step-2 has 2 steps done",
+                     "train.steps is 1: nothing is left to do"):
+            self.assertIn(text, again.errors())
+
+    def test_control_characters_do_not_reach_the_terminal(self):
+        job = self.write("job.yaml", '"\\e[31mred": 1\n')
+        refused = troupe("run", job)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn('unknown key "\\x1b[31mred"', refused.stderr)
+        for arguments in (("run", "\x1b[31m"), ("inspect", "\x1b[31m")):
+            refused = troupe(*arguments)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("\\x1b[31m", refused.stderr)
+            self.assertNotIn("\x1b", refused.stderr + refused.stdout)
+
     def test_an_address_space_without_room_for_threads(self):
         command = [TROUPE, "run", ROOT / "tests/support/tiny.yaml",
                    "train.steps=1", f"run.directory={self.folder}/run"]
