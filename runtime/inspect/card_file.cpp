@@ -142,7 +142,7 @@ card_file::create(const std::filesystem::path& run_dir,
   // Reserved now: a store into a page that the disk has no room for would be
   // a bus error.
   errno = ::posix_fallocate(file.value, 0, layout::file_bytes);
-  const bool is_full = errno == ENOSPC || errno == EDQUOT;
+  const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
   if (errno != 0 && !is_full)
     refuse(aside, "reserve the pages of");
   if (is_full) {

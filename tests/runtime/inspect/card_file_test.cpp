@@ -9,7 +9,10 @@
 #include <fstream>
 #include <optional>
 
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "tests/support/doctest.hpp"
 
@@ -190,6 +193,28 @@ TEST_CASE("the next process of a name is the next incarnation") {
     card_file::create(run.path(), "rank-0", process_kind::rank, "r2");
   CHECK(next->incarnation() == 2);
   CHECK(only(run.path()).run_id == "r2");
+}
+
+TEST_CASE("cards without room on the disk stay in memory and say so") {
+  const temporary_folder run;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  auto* const handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit small{4096, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
+
+  const auto file =
+    card_file::create(run.path(), "rank-0", process_kind::rank, "r");
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+
+  const auto path = (run.path() / "cards" / "rank-0").string();
+  CHECK(file->warning()
+        == "cards of rank-0 stay in memory, unseen: " + path
+             + ": File too large");
+  file->add("rollout/dp=0", "rollout", "supervisor")
+    .set_state("rollout", "ready");
+  CHECK(std::filesystem::is_empty(run.path() / "cards"));
 }
 
 TEST_CASE("how a process ended can be told by another") {
