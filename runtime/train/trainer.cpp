@@ -157,7 +157,7 @@ void trainer::backward_of(const policy_batch& batch) {
   const auto& train = settings_.train;
   const auto& [rows, columns, entropy_slope, sums] = batch;
   const auto num_tokens = rows.targets.size();
-  const auto head = head_of(policy_, settings_.temperature, train);
+  auto head = head_of(policy_, settings_.temperature, train);
   const auto reference = config::has_kl_in_loss(train)
                            ? score_with(*reference_, rows)
                            : std::vector<float>{};
@@ -192,11 +192,11 @@ void trainer::backward_of(const policy_batch& batch) {
   if (entropy_slope != 0)
     for (const float weight : columns.weights)
       entropy_slopes.push_back(weight != 0 ? entropy_slope : 0.0F);
+  head.entropy_slopes = entropy_slopes;
 
   const auto loss = config::policy_loss_of(train);
   const auto gradient = backward(
-    hidden.detach(), policy_.lm_head_weight(), {rows.rows, rows.targets},
-    {head.temperature, head.chunk_tokens, entropy_slopes},
+    hidden.detach(), policy_.lm_head_weight(), {rows.rows, rows.targets}, head,
     [&](std::size_t begin, auto logprobs, auto entropies, auto coefficients) {
       const auto n = logprobs.size();
       const auto rollout = part(columns.rollout_logprobs, begin, n);
