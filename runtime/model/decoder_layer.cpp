@@ -34,15 +34,15 @@ self_attention::self_attention(const module_arguments& arguments,
 
 torch::Tensor self_attention::forward(const torch::Tensor& x,
                                       const forward_context& context) {
-  auto q = child(q_).forward(x, context);
+  // The gradient of x is summed in the reverse of this order.
+  const auto v = child(v_).forward(x, context);
   auto k = child(k_).forward(x, context);
+  auto q = child(q_).forward(x, context);
   if (q_norm_) {
     q = child(*q_norm_).forward(q, context);
     k = child(*k_norm_).forward(k, context);
   }
-  return child(o_).forward(
-    rotary_attention(q, k, child(v_).forward(x, context), heads_, context),
-    context);
+  return child(o_).forward(rotary_attention(q, k, v, heads_, context), context);
 }
 
 decoder_layer::decoder_layer(const module_arguments& arguments,
