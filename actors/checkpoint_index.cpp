@@ -27,10 +27,12 @@ std::filesystem::path folder_of(const process_context& process) {
 
 /// What must agree between a checkpoint and the job that continues it.
 std::string job_identity(const runtime::config::job_config& job) {
+  std::string files;
+  for (const std::filesystem::path path : job.data.train.file)
+    files += (files.empty() ? "" : ",") + path.filename().string();
   return "seed=" + std::to_string(job.run.seed)
          + " algorithm=" + job.train.algorithm
-         + " warmup=" + std::to_string(job.sft_warmup.steps) + " data="
-         + std::filesystem::path{job.data.train.file}.filename().string();
+         + " warmup=" + std::to_string(job.sft_warmup.steps) + " data=" + files;
 }
 
 std::string model_identity(const runtime::config::job_config& job) {

@@ -164,6 +164,8 @@ private:
     start_ = start;
     context_.cards->set_process_state("loading");
     prompt_table prompts{job_, facts_of(job_), use_of(options_.task)};
+    for (const auto& one : prompts.counts())
+      summary_.data[one.split] = {one.num_kept, one.num_dropped};
     completion_texts texts;
     process::work_queue files{"files", 64};
     const bool trains = options_.task == coordinator_task::run;
@@ -248,8 +250,8 @@ private:
       std::cout, outputs::progress_line::style_of(STDOUT_FILENO)};
     job_outputs out{metrics, tensorboard, rollouts, progress};
     actor_job job{system, control, link, coordinator, &out, resumed_step};
-    for (const auto& note : control.prompts.notes())
-      progress.print(note);
+    for (const auto& one : control.prompts.counts())
+      progress.print(one.description);
     context_.cards->set_process_state("running");
 
     ending how;

@@ -2,34 +2,19 @@
 #include "actors/prompt_table.hpp"
 
 #include "protocols/failure.hpp"
-#include "runtime/reward/grader.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
 
-namespace {
-
 using protocols::errc;
 using protocols::failure;
 using protocols::group_id;
 using runtime::data::dataset;
-using runtime::data::prompt_row;
 using runtime::data::prompt_rows;
 using runtime::data::row_order;
 
-/// Answers that no completion can match are found here, not at step 3000.
-void check_answers(const prompt_rows& rows, const std::string& kind) {
-  if (kind == "python")
-    return;
-  const auto grader = runtime::reward::make_grader(kind);
-  for (const auto& row : rows.rows)
-    if (const auto why = grader->refuse_answer(row.answer))
-      throw failure(errc::data_bad_row,
-                    rows.file + ":" + std::to_string(row.line) + ": answer '"
-                      + row.answer + "': " + *why + " (reward.kind = " + kind
-                      + ")");
-}
+namespace {
 
 void check_stop_ids(const runtime::config::sampling_block& sampling,
                     const std::string& key, std::int64_t vocab_size) {
@@ -41,37 +26,6 @@ void check_stop_ids(const runtime::config::sampling_block& sampling,
                       + " (the model's vocabulary)");
 }
 
-/// What a rollout or a step would refuse at the row's turn.
-void check_ids(const std::string& where, const char* what,
-               std::span<const std::int32_t> ids, const model_facts& model) {
-  if (ids.empty())
-    throw failure(errc::data_bad_row,
-                  where + ": the " + what
-                    + " has no tokens; the tokenizer has none for its "
-                      "characters");
-  for (const auto id : ids)
-    if (id >= model.vocab_size)
-      throw failure(errc::model_mismatch,
-                    where + ": token id " + std::to_string(id) + " of the "
-                      + what + " is not in the model's vocabulary, 0 to "
-                      + std::to_string(model.vocab_size - 1)
-                      + "; use the tokenizer that the model was trained with");
-}
-
-void check_positions(const std::string& where, std::int64_t num_tokens,
-                     const runtime::config::sampling_block& sampling,
-                     const std::string& key, const model_facts& model) {
-  if (num_tokens + sampling.max_new_tokens <= model.max_positions)
-    return;
-  throw failure(
-    errc::capacity_exceeded,
-    where + ": " + std::to_string(num_tokens) + " prompt tokens and " + key
-      + ".max_new_tokens, " + std::to_string(sampling.max_new_tokens)
-      + ", are more than the model's " + std::to_string(model.max_positions)
-      + " positions; shorten the prompt, lower max_new_tokens, or "
-        "take a model with more positions");
-}
-
 } // namespace
 
 prompt_table::prompt_table(const runtime::config::job_config& job,
@@ -79,81 +33,43 @@ prompt_table::prompt_table(const runtime::config::job_config& job,
   : words_(runtime::tokenizer::tokenizer::load(
     job.model.tokenizer.empty() ? job.model.path : job.model.tokenizer)),
     model_(model) {
-  const bool samples =
-    job.train.algorithm == "grpo" && use != row_use::evaluate;
-  if (samples)
-    check_stop_ids(job.rollout.sampling, "rollout.sampling", model.vocab_size);
+  const bool is_grpo = job.train.algorithm == "grpo";
+  const bool is_graded = is_grpo && use != row_use::generate;
+  row_purpose train{.is_graded = is_graded,
+                    .is_supervised = use == row_use::train
+                                     && (!is_grpo || job.sft_warmup.steps > 0)};
+  if (is_grpo && use != row_use::evaluate) {
+    train.sampling = &job.rollout.sampling;
+    train.sampling_key = "rollout.sampling";
+    check_stop_ids(*train.sampling, train.sampling_key, model.vocab_size);
+  }
+  const row_purpose eval{.is_graded = is_graded,
+                         .sampling = &job.eval.sampling,
+                         .sampling_key = "eval.sampling"};
   if (job.data.eval)
-    check_stop_ids(job.eval.sampling, "eval.sampling", model.vocab_size);
-  const auto load = [&](runtime::config::data_source_block source,
-                        row_order order,
-                        const runtime::config::sampling_block* sampling,
-                        const std::string& key) {
+    check_stop_ids(*eval.sampling, eval.sampling_key, model.vocab_size);
+  const auto load = [&](const std::string& split,
+                        runtime::config::data_source_block source,
+                        const row_purpose& purpose, row_order order) {
     if (use == row_use::generate)
       source.answer_field.clear();
-    auto rows = runtime::data::read_prompt_rows(source, job.data.on_bad_row);
-    if (job.train.algorithm == "grpo" && use != row_use::generate)
-      check_answers(rows, job.reward.kind);
-    const auto num_tokens = [&](const prompt_row& row) {
-      const auto ids = words_.encode(row.prompt);
-      const auto where = rows.file + ':' + std::to_string(row.line);
-      check_ids(where, "prompt", ids, model_);
-      const auto size = static_cast<std::int64_t>(ids.size());
-      if (sampling && size <= job.rollout.max_prompt_tokens)
-        check_positions(where, size, *sampling, key, model_);
-      return size;
-    };
-    if (sampling)
-      check_lengths(rows,
-                    {job.rollout.max_prompt_tokens, "prompts",
-                     "raise rollout.max_prompt_tokens"},
-                    num_tokens);
-    notes_.push_back(rows.describe());
+    row_checks checks{job, words_, model_, purpose};
+    auto rows = prompt_rows::read(
+      source, {.on_bad_row = job.data.on_bad_row,
+               .spool_folder = job.run.directory,
+               .check = [&checks](const auto& row, const auto& place) {
+                 checks.check(row, place);
+               }});
+    checks.finish(rows);
+    counts_.push_back({split, static_cast<std::int64_t>(rows.size()),
+                       rows.num_dropped(), rows.describe()});
     return dataset(std::move(rows), job.run.seed, order);
   };
-  train_ = load(job.data.train,
-                job.data.shuffle ? row_order::shuffled : row_order::as_in_file,
-                samples ? &job.rollout.sampling : nullptr, "rollout.sampling");
-  if (use == row_use::train
-      && (job.train.algorithm == "sft" || job.sft_warmup.steps > 0))
-    check_supervised(train_->source());
+  train_.emplace(
+    load("train", job.data.train, train,
+         job.data.shuffle ? row_order::shuffled : row_order::as_in_file));
   if (job.data.eval)
-    eval_ = load(*job.data.eval, row_order::as_in_file, &job.eval.sampling,
-                 "eval.sampling");
-}
-
-/// Rows that would fail in the middle of a run: without a token to learn, or
-/// longer than the model.
-void prompt_table::check_supervised(const prompt_rows& rows) const {
-  if (!model_.eos)
-    for (const auto& row : rows.rows)
-      if (row.answer.empty())
-        throw failure(errc::data_bad_row,
-                      rows.file + ":" + std::to_string(row.line)
-                        + ": the answer is empty and the model has no "
-                          "end-of-sequence token, so that there is nothing "
-                          "to learn; allowed: at least one token");
-  check_lengths(rows,
-                {model_.max_positions, "prompts with their answers",
-                 "that is what the model has positions for; take another "
-                 "model"},
-                [&](const prompt_row& row) {
-                  const auto where = rows.file + ':' + std::to_string(row.line);
-                  const auto prompt = words_.encode(row.prompt);
-                  const auto answer = answer_ids(row.answer);
-                  check_ids(where, "prompt", prompt, model_);
-                  check_ids(where, "answer", answer, model_);
-                  return static_cast<std::int64_t>(prompt.size()
-                                                   + answer.size());
-                });
-}
-
-std::vector<std::int32_t>
-prompt_table::answer_ids(std::string_view answer) const {
-  auto ids = words_.encode(answer, runtime::tokenizer::template_tokens::omit);
-  if (model_.eos)
-    ids.push_back(*model_.eos);
-  return ids;
+    eval_.emplace(load("eval", *job.data.eval, eval, row_order::as_in_file));
 }
 
 std::size_t prompt_table::num_rows() const {
@@ -195,7 +111,7 @@ runtime::experience::rollout_group prompt_table::row(std::string_view split,
   out.id = id;
   out.prompt_ids = words_.encode(found.prompt);
   auto& answer = out.samples.emplace_back();
-  answer.completion_ids = answer_ids(found.answer);
+  answer.completion_ids = answer_ids(words_, model_, found.answer);
   answer.rollout_logprobs.resize(answer.completion_ids.size());
   answer.filtered_rollout_logprobs.resize(answer.completion_ids.size());
   return out;

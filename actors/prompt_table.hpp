@@ -5,6 +5,7 @@
 // with the data is found when it is loaded, before step 0.
 #pragma once
 
+#include "actors/row_checks.hpp"
 #include "protocols/ids.hpp"
 #include "runtime/config/job_config.hpp"
 #include "runtime/data/dataset.hpp"
@@ -28,11 +29,11 @@ enum class row_use : std::uint8_t {
   evaluate, ///< nothing is sampled for the training rows
 };
 
-/// What the rows are held against.
-struct model_facts {
-  std::optional<std::int32_t> eos; ///< ends an answer that is trained on
-  std::int64_t vocab_size = 0;
-  std::int64_t max_positions = 0; ///< of prompt and answer together
+/// What became of the rows of one split.
+struct row_counts {
+  std::string split; ///< "train" or "eval"
+  std::int64_t num_kept = 0, num_dropped = 0;
+  std::string description; ///< a line for people, and reasons below it
 };
 
 /// Thread: any; one at a time inside.
@@ -71,20 +72,18 @@ public:
     return words_;
   }
 
-  /// A line on kept and dropped rows for each file.
-  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const std::vector<row_counts>& counts() const {
+    return counts_;
+  }
 
 private:
   [[nodiscard]] runtime::data::dataset& of(std::string_view split) const;
-  [[nodiscard]] std::vector<std::int32_t>
-  answer_ids(std::string_view answer) const;
-  void check_supervised(const runtime::data::prompt_rows& rows) const;
 
   runtime::tokenizer::tokenizer words_;
   model_facts model_;
   mutable std::mutex mutex_;
   mutable std::optional<runtime::data::dataset> train_, eval_;
-  std::vector<std::string> notes_;
+  std::vector<row_counts> counts_;
 };
 
 } // namespace troupe::actors

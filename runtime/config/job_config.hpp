@@ -47,7 +47,7 @@ struct placement_block {
 };
 
 struct data_source_block {
-  std::string file; ///< JSONL
+  std::vector<std::string> file; ///< files, folders and patterns
   std::string prompt_field = "prompt";
   std::string answer_field = "answer"; ///< for SFT, the completion
 };

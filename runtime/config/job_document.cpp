@@ -169,8 +169,11 @@ void job_document::override_with(const std::string& text) {
                     + join(keys_of(key)) + "), or take it out with " + key
                     + "=null"};
   auto defaults = job_of_defaults();
+  const auto member = row->member(defaults);
   const bool is_text =
-    std::holds_alternative<std::string*>(row->member(defaults));
+    std::holds_alternative<std::string*>(member)
+    || (std::holds_alternative<std::vector<std::string>*>(member)
+        && !value.starts_with('['));
   values_[key] = {is_text ? YAML::Node{value} : parse(value, place), place,
                   value_source::command_line};
 }

@@ -109,7 +109,9 @@ std::string allowed_values(const key_row& row) {
       [&](std::vector<std::int64_t>*) {
         return "a list of whole numbers" + range;
       },
-      [](std::vector<std::string>*) { return std::string{"a list of texts"}; },
+      [](std::vector<std::string>*) {
+        return std::string{"a text, or a list of texts"};
+      },
     },
     row.member(job));
 }

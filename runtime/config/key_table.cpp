@@ -168,9 +168,13 @@ void add_data(std::vector<key_row>& rows) {
   const auto file = path_from(path_base::job_folder, presence::required);
   block_rows<source> train{rows, "data.train",
                            [](auto& job) { return &job.data.train; }};
-  train.key("file", &source::file, file, "JSONL with an object a line.");
+  train.key("file", &source::file, file,
+            "JSONL with an object a line, plain or compressed with gzip or "
+            "zstd; a folder of such files; a pattern with *, ? or [...]; or a "
+            "list of these.");
   train.key("prompt_field", &source::prompt_field, {},
-            "Field that holds the prompt's text.");
+            "Field that holds the prompt's text; a.b is the field b in the "
+            "field a.");
   train.key("answer_field", &source::answer_field, {},
             "Field that holds the answer; for SFT and the warm-up the "
             "completion.");
@@ -178,7 +182,8 @@ void add_data(std::vector<key_row>& rows) {
                             return job.data.eval ? &*job.data.eval : nullptr;
                           }};
   eval.key("file", &source::file, file,
-           "JSONL that is held out; with it the job is evaluated.");
+           "The same for rows that are held out; with it the job is "
+           "evaluated.");
   eval.key("prompt_field", &source::prompt_field,
            {.inherits = "data.train.prompt_field"},
            "Field that holds the prompt's text.");
@@ -189,7 +194,9 @@ void add_data(std::vector<key_row>& rows) {
   b.key("shuffle", &data_block::shuffle, {},
         "A new order of the training rows in each pass.");
   b.key("on_bad_row", &data_block::on_bad_row, one_of({"stop", "skip"}),
-        "What a row does that lacks a field or is no JSON.");
+        "What a row does that is no JSON, lacks a field, or has an answer "
+        "that no completion can match: the job is refused, or the row is left "
+        "out and counted.");
 }
 
 using sampling_getter = std::function<sampling_block*(job_config&)>;

@@ -56,8 +56,14 @@ public:
     });
   }
 
+  /// A text by itself is a list of one.
   void read(std::vector<std::string>* out) const {
-    read_list(out, [this](const YAML::Node& item) { return text_of(item); });
+    if (value_.node.IsScalar())
+      *out = {text_of(value_.node)};
+    else
+      read_list(out, [this](const YAML::Node& item) { return text_of(item); });
+    if (out->empty() && row_.facts.need == presence::required)
+      out_of_range(value_.node);
   }
 
 private:

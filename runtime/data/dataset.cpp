@@ -27,21 +27,23 @@ std::uint32_t below(std::uint32_t bound, std::uint32_t high,
 
 dataset::dataset(prompt_rows rows, std::uint64_t seed, row_order order)
   : rows_(std::move(rows)), seed_(seed), order_(order) {
-  TROUPE_ASSERT(!rows_.rows.empty() && rows_.rows.size() <= UINT32_MAX,
-                "a data set has 1 to 2^32 - 1 rows");
-  next_.num_rows = rows_.rows.size();
+  if (size() > UINT32_MAX)
+    throw failure{errc::data_unreadable,
+                  rows_.name() + ": has " + std::to_string(size())
+                    + " rows; allowed: at most 2^32 - 1 in one source"};
+  next_.num_rows = size();
 }
 
-const prompt_row& dataset::row(const protocols::group_id& id) {
+prompt_row dataset::row(const protocols::group_id& id) {
   TROUPE_ASSERT(id.position < size(), "a group's position is a row's");
   if (order_ == row_order::as_in_file)
-    return rows_.rows[id.position];
+    return rows_.row(id.position);
   if (cached_order_.empty() || cached_pass_ != id.data_pass) {
     cached_order_ =
       pass_order(seed_, id.data_pass, static_cast<std::uint32_t>(size()));
     cached_pass_ = id.data_pass;
   }
-  return rows_.rows[cached_order_[id.position]];
+  return rows_.row(cached_order_[id.position]);
 }
 
 protocols::group_id dataset::take() {
@@ -56,7 +58,7 @@ protocols::group_id dataset::take() {
 void dataset::restore(const data_position& position) {
   if (position.num_rows != size() || position.position >= size())
     throw failure{errc::checkpoint_mismatch,
-                  rows_.file + ": has " + std::to_string(size())
+                  rows_.name() + ": has " + std::to_string(size())
                     + " rows, but the checkpoint was at row "
                     + std::to_string(position.position) + " of "
                     + std::to_string(position.num_rows)
@@ -78,26 +80,6 @@ std::vector<std::uint32_t> pass_order(std::uint64_t seed,
     std::swap(order[i - 1], order[below(i, random[0], random[1])]);
   }
   return order;
-}
-
-void check_lengths(
-  const prompt_rows& rows, const length_limit& limit,
-  const std::function<std::int64_t(const prompt_row&)>& num_tokens) {
-  constexpr std::int64_t max_listed = 10;
-  std::int64_t num_long = 0;
-  std::string listed;
-  for (const auto& row : rows.rows)
-    if (const auto length = num_tokens(row);
-        length > limit.max_tokens && ++num_long <= max_listed)
-      listed += "\n  " + rows.file + ':' + std::to_string(row.line) + ": "
-                + std::to_string(length) + " tokens";
-  if (num_long > 0)
-    throw failure{errc::prompt_too_long,
-                  rows.file + ": " + std::to_string(num_long) + " of "
-                    + std::to_string(rows.rows.size()) + " " + limit.what
-                    + " have more than " + std::to_string(limit.max_tokens)
-                    + " tokens; " + limit.remedy
-                    + ", or take them out:" + listed};
 }
 
 } // namespace troupe::runtime::data

@@ -9,7 +9,6 @@
 #include "runtime/data/prompt_rows.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,14 +28,16 @@ enum class row_order : std::uint8_t { as_in_file, shuffled };
 /// Thread: one; `row` may reorder its cached pass.
 class dataset {
 public:
+  /// Errors: data_unreadable for more than 2^32 - 1 rows.
   dataset(prompt_rows rows, std::uint64_t seed, row_order order);
 
-  [[nodiscard]] std::size_t size() const noexcept { return rows_.rows.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return rows_.size(); }
 
   [[nodiscard]] const prompt_rows& source() const noexcept { return rows_; }
 
   /// Returns the row of a group, whatever its attempt; id.position < size().
-  [[nodiscard]] const prompt_row& row(const protocols::group_id& id);
+  /// Errors: those of prompt_rows::row.
+  [[nodiscard]] prompt_row row(const protocols::group_id& id);
 
   /// Returns the id of the next group, attempt 0, and goes on by one.
   protocols::group_id take();
@@ -60,19 +61,5 @@ private:
 /// Source: Knuth, TAOCP 2, 3.4.2, algorithm P.
 std::vector<std::uint32_t>
 pass_order(std::uint64_t seed, std::uint32_t data_pass, std::uint32_t num_rows);
-
-/// How long a part of a row may be, in the words of a refusal.
-struct length_limit {
-  std::int64_t max_tokens = 0;
-  std::string what;   ///< such as "prompts"
-  std::string remedy; ///< such as "raise rollout.max_prompt_tokens"
-};
-
-/// Holds every row against a limit before step 0.
-/// Errors: prompt_too_long with the count, and file, line and length of the
-/// first ten.
-void check_lengths(
-  const prompt_rows& rows, const length_limit& limit,
-  const std::function<std::int64_t(const prompt_row&)>& num_tokens);
 
 } // namespace troupe::runtime::data

@@ -2,13 +2,10 @@
 #include "runtime/data/prompt_rows.hpp"
 
 #include "protocols/failure.hpp"
+#include "runtime/data/file_list.hpp"
+#include "runtime/data/line_reader.hpp"
 
 #include <nlohmann/json.hpp>
-
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
 
 namespace troupe::runtime::data {
 
@@ -21,11 +18,6 @@ using json = nlohmann::json;
 
 constexpr std::size_t max_reasons = 10;
 
-/// Why a line is no row.
-struct bad_row {
-  std::string reason;
-};
-
 /// Without the parser's own names, and its line: a row is one.
 std::string reason_of(const json::exception& error) {
   const std::string text = error.what();
@@ -35,9 +27,22 @@ std::string reason_of(const json::exception& error) {
   return text;
 }
 
+/// The field of that name, or what "a.b" leads to.
+const json* find_field(const json& row, const std::string& field) {
+  if (const auto found = row.find(field); found != row.end())
+    return &*found;
+  const auto dot = field.find('.');
+  if (dot == std::string::npos)
+    return nullptr;
+  const auto outer = row.find(field.substr(0, dot));
+  return outer != row.end() && outer->is_object()
+           ? find_field(*outer, field.substr(dot + 1))
+           : nullptr;
+}
+
 std::string text_of(const json& row, const std::string& field) {
-  const auto found = row.find(field);
-  if (found == row.end())
+  const auto* found = find_field(row, field);
+  if (found == nullptr)
     throw bad_row{"field \"" + field
                   + "\" is missing; name another field, or add it"};
   if (found->is_string())
@@ -75,66 +80,96 @@ std::string join_lines(std::string text, const std::vector<std::string>& more) {
   return text;
 }
 
-} // namespace
-
-std::string prompt_rows::describe() const {
-  return join_lines(file + ": " + std::to_string(rows.size()) + " rows kept, "
-                      + std::to_string(num_dropped) + " dropped",
-                    first_dropped);
+std::string name_of(const std::vector<std::string>& paths,
+                    std::size_t num_files) {
+  std::string out;
+  for (const auto& path : paths)
+    out += (out.empty() ? "" : ", ") + path;
+  return num_files == 1 && paths.size() == 1
+           ? out
+           : out + " (" + std::to_string(num_files) + " files)";
 }
 
-prompt_rows read_prompt_rows(const config::data_source_block& source,
-                             const std::string& on_bad_row) {
-  const auto unreadable = [&source](const std::string& why) {
-    return failure{errc::data_unreadable,
-                   source.file + ": cannot be read: " + why
-                     + "; data.*.file names a JSONL file"};
-  };
-  std::ifstream in;
-  std::error_code error;
-  const auto status = std::filesystem::status(source.file, error);
-  if (std::filesystem::exists(status)
-      && !std::filesystem::is_regular_file(status))
-    // A pipe may never be written to, a device never ends.
-    throw unreadable(std::filesystem::is_directory(status)
-                       ? "it is a folder"
-                       : "it is a pipe or a device, no file");
-  in.open(source.file, std::ios::binary);
-  if (!in)
-    throw unreadable(std::generic_category().message(errno));
-  prompt_rows out;
-  out.file = source.file;
-  std::string text;
-  for (std::int64_t line = 1; std::getline(in, text); ++line) {
-    if (text.find_first_not_of(" \t\r") == std::string::npos)
-      continue;
-    try {
-      out.rows.push_back(parse_row(text, source));
-      out.rows.back().line = line;
-    } catch (const bad_row& bad) {
-      const auto full =
-        source.file + ':' + std::to_string(line) + ": " + bad.reason;
-      if (on_bad_row == "stop")
-        throw failure{errc::data_bad_row, full + " (or data.on_bad_row: skip)"};
-      ++out.num_dropped;
-      if (out.first_dropped.size() < max_reasons)
-        out.first_dropped.push_back(full);
-    }
-  }
-  if (in.bad())
-    throw unreadable(std::generic_category().message(errno));
-  if (out.rows.empty())
+} // namespace
+
+prompt_rows::prompt_rows(const config::data_source_block& source,
+                         const std::filesystem::path& spool_folder)
+  : source_(source), store_(spool_folder) {}
+
+prompt_rows prompt_rows::read(const config::data_source_block& source,
+                              const read_options& options) {
+  prompt_rows out{source, options.spool_folder};
+  const auto files = files_of(source.file);
+  out.name_ = name_of(source.file, files.size());
+  for (const auto& path : files)
+    out.read_file(path, options);
+  out.store_.finish();
+  if (out.size() == 0)
     throw failure{
       errc::data_empty,
-      join_lines(source.file + ": no row is left: 0 kept, "
-                   + std::to_string(out.num_dropped)
+      join_lines(out.name_ + ": no row is left: 0 kept, "
+                   + std::to_string(out.num_dropped_)
                    + " dropped; allowed: at least one row with "
                    + (source.answer_field.empty()
                         ? "the field \"" + source.prompt_field + '"'
                         : "the fields \"" + source.prompt_field + "\" and \""
                             + source.answer_field + '"'),
-                 out.first_dropped)};
+                 out.first_dropped_)};
   return out;
+}
+
+void prompt_rows::read_file(const std::string& path,
+                            const read_options& options) {
+  const auto opened = open_data_file(path);
+  if (opened.kind == file_kind::plain)
+    store_.open(path);
+  line_reader lines{*opened.bytes};
+  for (text_line line; lines.next(line);) {
+    if (line.text.find_first_not_of(" \t\r") == std::string::npos)
+      continue;
+    const auto place = path + ':' + std::to_string(line.number);
+    try {
+      if (line.is_too_long)
+        throw bad_row{"the line has more than "
+                      + std::to_string(max_line_bytes >> 20) + " MiB"};
+      const auto row = parse_row(line.text, source_);
+      if (options.check)
+        options.check(row, place);
+    } catch (const bad_row& bad) {
+      drop(place, bad.reason, options);
+      continue;
+    }
+    if (opened.kind == file_kind::plain)
+      store_.refer_to(line.offset);
+    else
+      store_.spool(line.text);
+  }
+}
+
+void prompt_rows::drop(const std::string& place, const std::string& reason,
+                       const read_options& options) {
+  const auto text = place + ": " + reason;
+  if (options.on_bad_row == "stop")
+    throw failure{errc::data_bad_row, text + " (or data.on_bad_row: skip)"};
+  ++num_dropped_;
+  if (first_dropped_.size() < max_reasons)
+    first_dropped_.push_back(text);
+}
+
+prompt_row prompt_rows::row(std::size_t index) const {
+  try {
+    return parse_row(store_.line(index), source_);
+  } catch (const bad_row& bad) {
+    throw_unreadable(store_.file_of(index),
+                     "it was changed while the job runs: row "
+                       + std::to_string(index + 1) + ": " + bad.reason);
+  }
+}
+
+std::string prompt_rows::describe() const {
+  return join_lines(name_ + ": " + std::to_string(size()) + " rows kept, "
+                      + std::to_string(num_dropped_) + " dropped",
+                    first_dropped_);
 }
 
 } // namespace troupe::runtime::data

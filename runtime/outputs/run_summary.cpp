@@ -40,6 +40,10 @@ std::string to_json(const run_summary& summary) {
   json metrics = json::object();
   for (const auto& [key, value] : summary.metrics)
     metrics[key] = number_or_text(value);
+  json data = json::object();
+  for (const auto& [split, counts] : summary.data)
+    data[split] = {{"rows_kept", counts.rows_kept},
+                   {"rows_dropped", counts.rows_dropped}};
   const json out{{"status", summary.status},
                  {"exit_code", summary.exit_code},
                  {"reason", summary.reason},
@@ -50,6 +54,7 @@ std::string to_json(const run_summary& summary) {
                  {"wall_seconds", number_or_text(summary.wall_seconds)},
                  {"checkpoint", summary.checkpoint},
                  {"final_model", summary.final_model},
+                 {"data", data},
                  {"metrics", metrics}};
   return out.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
 }
@@ -74,6 +79,9 @@ run_summary read_summary(const std::filesystem::path& path) {
     out.wall_seconds = number_of(in_file.at("wall_seconds"));
     in_file.at("checkpoint").get_to(out.checkpoint);
     in_file.at("final_model").get_to(out.final_model);
+    for (const auto& [split, counts] : in_file.at("data").items())
+      out.data[split] = {counts.at("rows_kept").get<std::int64_t>(),
+                         counts.at("rows_dropped").get<std::int64_t>()};
     for (const auto& [key, value] : in_file.at("metrics").items())
       out.metrics[key] = number_of(value);
     return out;

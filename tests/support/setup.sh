@@ -10,8 +10,8 @@ torch_version=2.11.0
 # Debian 12's names; docs/build.md has a table for Ubuntu 24.04.
 packages=(g++ cmake ninja-build ccache git ca-certificates python3 python3-venv
   libcaf-dev libboost-dev libhwy-dev libyaml-cpp-dev nlohmann-json3-dev
-  libcli11-dev libicu-dev libpcre2-dev libxxhash-dev libssl-dev
-  libsimdjson-dev doctest-dev) # the tests are configured with the rest
+  libcli11-dev libicu-dev libpcre2-dev libxxhash-dev zlib1g-dev
+  libzstd-dev libssl-dev libsimdjson-dev doctest-dev) # the tests are configured with the rest
 test_packages=(clang-format-14 spin)
 
 say() { printf '== %s\n' "$*"; }

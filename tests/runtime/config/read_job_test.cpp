@@ -52,7 +52,7 @@ TEST_CASE("a minimal job reads, with defaults and absolute paths") {
   CHECK(job.model.path == (fs::current_path() / "jobs/llama").string());
   CHECK(job.model.tokenizer == job.model.path);
   CHECK(job.data.train.file
-        == (fs::current_path() / "jobs/train.jsonl").string());
+        == std::vector{(fs::current_path() / "jobs/train.jsonl").string()});
   CHECK(job.run.directory == (fs::current_path() / "runs/one").string());
   CHECK_FALSE(job.model.fresh.has_value());
   CHECK_FALSE(job.data.eval.has_value());
@@ -80,6 +80,16 @@ TEST_CASE("text on the command line is taken as it is") {
   CHECK(read(grpo_job, {"rollout.sampling.stop_token_ids=[3, 4]"})
           .rollout.sampling.stop_token_ids
         == std::vector<std::int64_t>{3, 4});
+}
+
+TEST_CASE("a text is a list of one, on the command line as it is") {
+  const auto files = [](const std::string& value) {
+    return read(grpo_job, {"data.train.file=" + value}).data.train.file;
+  };
+
+  CHECK(files("/a b: c.jsonl") == std::vector<std::string>{"/a b: c.jsonl"});
+  CHECK(files("[/a.jsonl, '/b*']")
+        == std::vector<std::string>{"/a.jsonl", "/b*"});
 }
 
 TEST_CASE("evaluation is greedy and otherwise as the rollout") {
@@ -294,7 +304,12 @@ TEST_CASE("a value out of range is refused with the range") {
          grpo_job,
          {"data.train.file="},
          errc::config_out_of_range,
-         {"text that is not empty"}});
+         {"a text, or a list of texts"}});
+  check({"no text in a list",
+         grpo_job,
+         {"data.train.file=[]"},
+         errc::config_out_of_range,
+         {"data.train.file is a list", "a text, or a list of texts"}});
   check({"in a list",
          grpo_job,
          {"rollout.sampling.stop_token_ids=[1,-2]"},

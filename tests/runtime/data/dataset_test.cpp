@@ -2,6 +2,7 @@
 #include "runtime/data/dataset.hpp"
 
 #include "tests/support/expect_failure.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,18 +15,30 @@ using namespace troupe::runtime::data;
 using troupe::protocols::errc;
 using troupe::protocols::group_id;
 using troupe::tests::expect_failure;
+using troupe::tests::temporary_folder;
 
 TEST_SUITE_BEGIN("runtime.data.dataset");
 
 namespace {
 
-prompt_rows numbered_rows(std::uint32_t count) {
-  prompt_rows out;
-  out.file = "rows.jsonl";
-  for (std::uint32_t i = 0; i < count; ++i)
-    out.rows.push_back({std::to_string(i), "", i + 1});
-  return out;
-}
+/// Rows "0", "1", ... of a file.
+class numbered_rows {
+public:
+  explicit numbered_rows(std::uint32_t count) {
+    std::string text;
+    for (std::uint32_t i = 0; i < count; ++i)
+      text += R"({"prompt": ")" + std::to_string(i) + "\"}\n";
+    file_ = folder_.write("rows.jsonl", text);
+  }
+
+  [[nodiscard]] prompt_rows read() const {
+    return prompt_rows::read({.file = {file_}, .answer_field = ""}, {});
+  }
+
+private:
+  temporary_folder folder_;
+  std::string file_;
+};
 
 std::vector<std::string> take(dataset& data, int count) {
   std::vector<std::string> out;
@@ -37,7 +50,7 @@ std::vector<std::string> take(dataset& data, int count) {
 } // namespace
 
 TEST_CASE("without shuffling rows come in the file's order, pass after pass") {
-  dataset data{numbered_rows(3), 1, row_order::as_in_file};
+  dataset data{numbered_rows(3).read(), 1, row_order::as_in_file};
 
   CHECK(take(data, 5) == std::vector<std::string>{"0", "1", "2", "0", "1"});
   CHECK(data.position() == data_position{1, 2, 3});
@@ -45,7 +58,7 @@ TEST_CASE("without shuffling rows come in the file's order, pass after pass") {
 }
 
 TEST_CASE("each pass has every row once, in an order of its own") {
-  dataset data{numbered_rows(50), 7, row_order::shuffled};
+  dataset data{numbered_rows(50).read(), 7, row_order::shuffled};
 
   const auto first = take(data, 50), second = take(data, 50);
 
@@ -63,7 +76,7 @@ TEST_CASE("the order is a pure function of seed and pass") {
 }
 
 TEST_CASE("a group's row does not depend on what was asked before") {
-  dataset data{numbered_rows(20), 7, row_order::shuffled};
+  dataset data{numbered_rows(20).read(), 7, row_order::shuffled};
   const auto late = data.row({5, 3, 0}).prompt;
 
   CHECK(data.row({0, 3, 0}).prompt == std::to_string(pass_order(7, 0, 20)[3]));
@@ -84,11 +97,11 @@ TEST_CASE("shuffling is unbiased") {
 }
 
 TEST_CASE("a restored position goes on with the same rows") {
-  dataset whole{numbered_rows(7), 3, row_order::shuffled};
+  dataset whole{numbered_rows(7).read(), 3, row_order::shuffled};
   take(whole, 10);
   const auto saved = whole.position();
   const auto rest = take(whole, 20);
-  dataset resumed{numbered_rows(7), 3, row_order::shuffled};
+  dataset resumed{numbered_rows(7).read(), 3, row_order::shuffled};
 
   resumed.restore(saved);
 
@@ -96,7 +109,7 @@ TEST_CASE("a restored position goes on with the same rows") {
 }
 
 TEST_CASE("a position of other data is refused and changes nothing") {
-  dataset data{numbered_rows(7), 3, row_order::shuffled};
+  dataset data{numbered_rows(7).read(), 3, row_order::shuffled};
   data.take();
 
   expect_failure(errc::checkpoint_mismatch,
@@ -109,36 +122,6 @@ TEST_CASE("a position of other data is refused and changes nothing") {
   });
 
   CHECK(data.position() == data_position{0, 1, 7});
-}
-
-TEST_CASE("P59 one over-long prompt is found before step 0, wherever it is") {
-  const auto length = [](const prompt_row& row) {
-    return static_cast<std::int64_t>(row.prompt.size());
-  };
-  const auto limit = [](std::int64_t max_tokens) {
-    return length_limit{max_tokens, "prompts",
-                        "raise rollout.max_prompt_tokens"};
-  };
-  for (std::size_t bad = 0; bad < 10000; bad += 33) {
-    auto rows = numbered_rows(10000);
-    rows.rows[bad].prompt = "123456";
-    expect_failure(errc::prompt_too_long,
-                   {"rows.jsonl: 1 of 10000 prompts", "more than 5 tokens",
-                    "rollout.max_prompt_tokens",
-                    "rows.jsonl:" + std::to_string(bad + 1) + ": 6 tokens"},
-                   [&] { check_lengths(rows, limit(5), length); });
-  }
-  CHECK_NOTHROW(check_lengths(numbered_rows(10000), limit(4), length));
-}
-
-TEST_CASE("of many over-long prompts all are counted and ten listed") {
-  const auto text =
-    expect_failure(errc::prompt_too_long, {"12 of 12", "rows.jsonl:10: 9"}, [] {
-      check_lengths(numbered_rows(12), {8, "rows", "raise it"},
-                    [](const auto&) { return 9; });
-    });
-
-  CHECK(text.find("rows.jsonl:11:") == std::string::npos);
 }
 
 TEST_SUITE_END();

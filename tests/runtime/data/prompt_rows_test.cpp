@@ -1,28 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/data/prompt_rows.hpp"
 
+#include "tests/runtime/data/packed_files.hpp"
 #include "tests/support/expect_failure.hpp"
 #include "tests/support/temporary_folder.hpp"
-
-#include <sys/stat.h>
 
 #include "tests/support/doctest.hpp"
 
 using namespace troupe::runtime::data;
 using troupe::protocols::errc;
 using troupe::tests::expect_failure;
+using troupe::tests::gzip_of;
 using troupe::tests::temporary_folder;
+using troupe::tests::zstd_of;
 
 TEST_SUITE_BEGIN("runtime.data.prompt_rows");
 
 namespace {
 
 prompt_rows read(const std::string& file, const std::string& on_bad_row) {
-  return read_prompt_rows({.file = file}, on_bad_row);
+  return prompt_rows::read({.file = {file}}, {.on_bad_row = on_bad_row});
 }
 
 const std::string good_row = R"({"prompt": "1+1=", "answer": "2"})"
                              "\n";
+
+std::string row_of(const std::string& prompt) {
+  return R"({"prompt": ")" + prompt + R"(", "answer": "1"})" + '\n';
+}
 
 } // namespace
 
@@ -38,14 +43,12 @@ TEST_CASE("rows keep the two fields and their line, blank lines are none") {
 
   const auto rows = read(file, "stop");
 
-  REQUIRE(rows.rows.size() == 3);
-  CHECK(rows.rows[0].prompt == "1+1=");
-  CHECK(rows.rows[0].answer == "2");
-  CHECK(rows.rows[0].line == 1);
-  CHECK(rows.rows[1].prompt == "\xc3\xa4\n");
-  CHECK(rows.rows[1].answer == "-2.5");
-  CHECK(rows.rows[1].line == 4);
-  CHECK(rows.rows[2].answer.empty());
+  REQUIRE(rows.size() == 3);
+  CHECK(rows.row(0).prompt == "1+1=");
+  CHECK(rows.row(0).answer == "2");
+  CHECK(rows.row(1).prompt == "\xc3\xa4\n");
+  CHECK(rows.row(1).answer == "-2.5");
+  CHECK(rows.row(2).answer.empty());
   CHECK(rows.describe() == file + ": 3 rows kept, 0 dropped");
 }
 
@@ -53,34 +56,23 @@ TEST_CASE("the fields' names come from the job") {
   const temporary_folder folder;
   const auto file = folder.write("r.jsonl", R"({"q": "a", "solution": "b"})");
 
-  const auto rows = read_prompt_rows({file, "q", "solution"}, "stop");
+  const auto rows = prompt_rows::read({{file}, "q", "solution"}, {});
 
-  CHECK(rows.rows.at(0).prompt == "a");
-  CHECK(rows.rows.at(0).answer == "b");
+  CHECK(rows.row(0).prompt == "a");
+  CHECK(rows.row(0).answer == "b");
 }
 
 TEST_CASE("rows need no answer where nobody asks for one") {
   const temporary_folder folder;
   const auto file = folder.write("r.jsonl", R"({"prompt": "a"})");
 
-  const auto rows = read_prompt_rows({file, "prompt", ""}, "stop");
+  const auto rows = prompt_rows::read({{file}, "prompt", ""}, {});
 
-  CHECK(rows.rows.at(0).prompt == "a");
-  CHECK(rows.rows.at(0).answer.empty());
+  CHECK(rows.row(0).prompt == "a");
+  CHECK(rows.row(0).answer.empty());
   expect_failure(errc::data_empty, {"with the field \"prompt\""}, [&] {
-    read_prompt_rows({folder.write("e.jsonl", ""), "prompt", ""}, "stop");
+    prompt_rows::read({{folder.write("e.jsonl", "")}, "prompt", ""}, {});
   });
-}
-
-TEST_CASE("what never ends, or may never begin, is no data file") {
-  const temporary_folder folder;
-  const auto pipe = (folder / "pipe").string();
-  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-
-  for (const auto& file : {pipe, std::string{"/dev/zero"}})
-    expect_failure(errc::data_unreadable,
-                   {file + ": cannot be read: it is a pipe or a device"},
-                   [&] { read(file, "stop"); });
 }
 
 TEST_CASE("a bad row stops with file, line, field and reason") {
@@ -109,9 +101,9 @@ TEST_CASE("a bad row stops with file, line, field and reason") {
                    {file + ":2: ", reason, "data.on_bad_row: skip"},
                    [&file] { read(file, "stop"); });
     const auto rows = read(file, "skip");
-    CHECK(rows.rows.size() == 1);
-    CHECK(rows.num_dropped == 1);
-    CHECK(rows.first_dropped.at(0).find(file + ":2: ") == 0);
+    CHECK(rows.size() == 1);
+    CHECK(rows.num_dropped() == 1);
+    CHECK(rows.first_dropped().at(0).find(file + ":2: ") == 0);
     CHECK(rows.describe().find(reason) != std::string::npos);
   }
 }
@@ -124,9 +116,9 @@ TEST_CASE("skipped rows are counted and the first ten named") {
 
   const auto rows = read(folder.write("r.jsonl", text), "skip");
 
-  CHECK(rows.num_dropped == 12);
-  CHECK(rows.first_dropped.size() == 10);
-  CHECK(rows.first_dropped.back().find(":11: ") != std::string::npos);
+  CHECK(rows.num_dropped() == 12);
+  CHECK(rows.first_dropped().size() == 10);
+  CHECK(rows.first_dropped().back().find(":11: ") != std::string::npos);
 }
 
 TEST_CASE("P60 zero rows kept is an error with the reasons") {
@@ -141,12 +133,108 @@ TEST_CASE("P60 zero rows kept is an error with the reasons") {
                  [&empty] { read(empty, "stop"); });
 }
 
-TEST_CASE("a file that cannot be read is named with the reason") {
+TEST_CASE("rows of a folder keep their files and lines") {
+  const temporary_folder folder;
+  const auto bad = R"({"prompt": "x"})"
+                   "\n";
+  folder.write("a.jsonl", row_of("a"));
+  folder.write("b.jsonl.gz", gzip_of(row_of("b") + bad + row_of("c")));
+  folder.write("c.jsonl.zst", zstd_of("\n" + row_of("d")));
+
+  const auto rows = read(folder.path(), "skip");
+
+  REQUIRE(rows.size() == 4);
+  CHECK(rows.row(0).prompt == "a");
+  CHECK(rows.row(1).prompt == "b");
+  CHECK(rows.row(2).prompt == "c");
+  CHECK(rows.row(3).prompt == "d");
+  CHECK(rows.first_dropped().at(0).find((folder / "b.jsonl.gz").string()
+                                        + ":2: field \"answer\"")
+        == 0);
+  CHECK(rows.describe().find(folder.path().string()
+                             + " (3 files): 4 rows kept, 1 dropped")
+        == 0);
+  // The spool has no name.
+  CHECK(std::distance(std::filesystem::directory_iterator{folder.path()}, {})
+        == 3);
+}
+
+TEST_CASE("a check sees each row with its place and may drop it") {
+  const temporary_folder folder;
+  const auto file = folder.write("r.jsonl", row_of("a") + "\n" + row_of("bb"));
+  std::vector<std::string> seen;
+  read_options options{.on_bad_row = "skip",
+                       .check = [&seen](const auto& row, const auto& place) {
+                         seen.push_back(place + ' ' + row.prompt);
+                         if (row.prompt.size() > 1)
+                           throw bad_row{"too long"};
+                       }};
+
+  const auto rows = prompt_rows::read({.file = {file}}, options);
+
+  CHECK(seen == std::vector<std::string>{file + ":1 a", file + ":3 bb"});
+  CHECK(rows.size() == 1);
+  CHECK(rows.first_dropped()
+        == std::vector<std::string>{file + ":3: too long"});
+  options.on_bad_row = "stop";
+  expect_failure(errc::data_bad_row, {file + ":3: too long"},
+                 [&] { prompt_rows::read({.file = {file}}, options); });
+}
+
+TEST_CASE("rows of any length are read again when asked for") {
+  const temporary_folder folder;
+  std::string text, long_prompt;
+  for (int i = 0; i < 20000; ++i)
+    long_prompt += std::to_string(i);
+  for (const auto size : {1, 4080, 4096, 5000, 80000})
+    text += row_of(long_prompt.substr(0, static_cast<std::size_t>(size)));
+  text.pop_back(); // the last line needs no end
+
+  for (const auto& content : {text, zstd_of(text)}) {
+    const auto rows = read(folder.write("r.jsonl", content), "stop");
+    REQUIRE(rows.size() == 5);
+    CHECK((rows.row(4).prompt == long_prompt.substr(0, 80000)));
+    CHECK((rows.row(1).prompt == long_prompt.substr(0, 4080)));
+    CHECK((rows.row(2).prompt == long_prompt.substr(0, 4096)));
+    CHECK((rows.row(3).prompt == long_prompt.substr(0, 5000)));
+    CHECK(rows.row(0).prompt == "0");
+  }
+}
+
+TEST_CASE("a file that changes while the job runs is named") {
+  const temporary_folder folder;
+  const auto file = folder.write("r.jsonl", row_of("a") + row_of("b"));
+  const auto rows = read(file, "stop");
+
+  folder.write("r.jsonl", "{}\n");
+
+  expect_failure(
+    errc::data_unreadable,
+    {file, "was changed while the job runs", "row 1", "\"prompt\" is missing"},
+    [&rows] { (void)rows.row(0); });
   expect_failure(errc::data_unreadable,
-                 {"/no/such.jsonl", "No such file", "JSONL"},
-                 [] { read("/no/such.jsonl", "stop"); });
-  expect_failure(errc::data_unreadable, {"/tmp", "folder"},
-                 [] { read("/tmp", "stop"); });
+                 {file, "was changed while the job runs", "byte 31"},
+                 [&rows] { (void)rows.row(1); });
+}
+
+TEST_CASE("a field's name may lead into objects, a whole name wins") {
+  const temporary_folder folder;
+  const auto file = folder.write(
+    "r.jsonl", R"({"a": {"b": {"c": "deep"}, "x": 1}, "answer": "1"})"
+               "\n"
+               R"({"a.b.c": "whole", "a": {"b": {"c": "deep"}}, "answer": "1"})"
+               "\n"
+               R"({"a": {"b": "text"}, "answer": "1"})"
+               "\n");
+
+  const auto rows = prompt_rows::read({.file = {file}, .prompt_field = "a.b.c"},
+                                      {.on_bad_row = "skip"});
+
+  REQUIRE(rows.size() == 2);
+  CHECK(rows.row(0).prompt == "deep");
+  CHECK(rows.row(1).prompt == "whole");
+  CHECK(rows.first_dropped().at(0).find("\"a.b.c\" is missing")
+        != std::string::npos);
 }
 
 TEST_SUITE_END();

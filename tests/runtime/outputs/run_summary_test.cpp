@@ -29,6 +29,7 @@ TEST_CASE("a summary reads back, and replaces an older one") {
     .wall_seconds = 1.5,
     .checkpoint = "checkpoints/10",
     .final_model = "",
+    .data = {{"train", {990, 10}}},
     .metrics = {{"eval/heldout_accuracy", 0.5}, {"train/loss", std::nan("")}}};
 
   write_summary(file, summary);
@@ -44,6 +45,7 @@ TEST_CASE("a summary reads back, and replaces an older one") {
   CHECK(back.wall_seconds == 1.5);
   CHECK(back.checkpoint == summary.checkpoint);
   CHECK(back.final_model.empty());
+  CHECK(back.data == summary.data);
   CHECK(back.metrics.at("eval/heldout_accuracy") == 0.5);
   CHECK(std::isnan(back.metrics.at("train/loss")));
   CHECK(std::distance(std::filesystem::directory_iterator{folder.path()}, {})
