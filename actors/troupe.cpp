@@ -94,6 +94,18 @@ int inspect(inspect_arguments a) {
   return show(runtime::inspect::inspect_journal, dir, format, options);
 }
 
+/// CLI11 would only say that a command is missing.
+void require_command(const CLI::App& app, const std::string& name) {
+  std::string known;
+  for (const auto* command : app.get_subcommands({})) {
+    if (command->get_name() == name)
+      return;
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  throw protocols::failure(protocols::errc::invalid_request,
+                           "no command \"" + name + "\"; allowed: " + known);
+}
+
 int run(int argc, char** argv) {
   if (argc > 1
       && (std::string_view{argv[1]} == "coordinator"
@@ -195,6 +207,8 @@ int run(int argc, char** argv) {
     [&] { code = show(runtime::journal::why_journal, directory, record); });
 
   try {
+    if (argc > 1 && argv[1][0] != '-')
+      require_command(app, argv[1]);
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     std::ostringstream out, error;
