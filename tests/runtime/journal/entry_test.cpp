@@ -86,7 +86,7 @@ TEST_CASE("a line that is no record says why") {
         == "unknown cause type luck");
   CHECK(reason_of(replaced(line, "\"seq\":17,", "")).find("'seq'")
         != std::string::npos);
-  CHECK(reason_of("{\"v\":1").find("parse error") != std::string::npos);
+  CHECK(reason_of("{\"v\":1").find("syntax error") != std::string::npos);
 }
 
 TEST_CASE("bytes that are no UTF-8 do not break a record") {
