@@ -9,7 +9,9 @@
 #include "runtime/outputs/run_directory.hpp"
 
 #include <fstream>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 namespace troupe::actors {
 
@@ -113,6 +115,17 @@ private:
       });
   }
 
+  /// Returns why an old checkpoint could not be removed: the new one is sealed
+  /// all the same.
+  std::optional<failure> prune() const {
+    try {
+      files::retain_newest(folder_of(process_), job_.run.keep_checkpoints);
+      return {};
+    } catch (const failure& f) {
+      return f;
+    }
+  }
+
   void write_rank(const std::shared_ptr<machine>& m, std::shared_ptr<writer> w,
                   std::uint64_t step, open_request<saved> answer,
                   failure_handler failing) {
@@ -133,13 +146,15 @@ private:
                        .step = static_cast<std::int64_t>(step),
                        .policy_version = part.version,
                        .files = {}});
-            files::retain_newest(folder_of(process_),
-                                 job_.run.keep_checkpoints);
-            return sealed.string();
+            return std::pair{sealed.string(), prune()};
           },
-          [m, answer, step](const std::string& folder) mutable {
+          [this, m, answer,
+           step](const std::pair<std::string, std::optional<failure>>&
+                   sealed) mutable {
             m->apply(event::checkpoint_sealed);
-            answer.answer({step, folder});
+            if (sealed.second)
+              note(*sealed.second);
+            answer.answer({step, sealed.first});
           },
           failing);
       },

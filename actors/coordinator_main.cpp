@@ -262,8 +262,8 @@ private:
       summary_.metrics = result.last;
       if (!result.is_complete)
         how.status = "stopped";
-    } catch (const failure& f) {
-      why = f;
+    } catch (const std::exception& e) { // whatever it is, in the ordered way
+      why = to_failure(e);
     }
     has_begun_ = job.is_open();
     progress.finish();
@@ -290,8 +290,8 @@ private:
         throw failure(errc::io_failed,
                       "the result cannot be written to standard output: it is "
                       "closed or full");
-    } catch (const failure& f) {
-      why = f;
+    } catch (const std::exception& e) { // whatever it is, in the ordered way
+      why = to_failure(e);
     }
     return close(job, *link, how, why);
   }

@@ -21,6 +21,9 @@ using runtime::experience::rollout_group;
 namespace workers = runtime::process;
 
 constexpr std::size_t max_group_bytes = std::size_t{1} << 30;
+/// Groups that are pulled and graded at a time; the transport refuses more than
+/// 64 transfers.
+constexpr std::size_t max_pulls = 32;
 /// Errors told of one request, the first of as many groups, and their length;
 /// all are counted, and whole in the workers' logs. Together 4 KiB of the
 /// message's 64.
@@ -83,8 +86,9 @@ private:
       answer_when_ready(j);
     else if (request.ids.empty())
       j->answer.answer({});
-    const auto at_once =
-      static_cast<std::size_t>(workers_ ? control_.config.reward.workers : 1);
+    const auto at_once = std::min(
+      max_pulls,
+      static_cast<std::size_t>(workers_ ? control_.config.reward.workers : 1));
     for (std::size_t i = 0; i < std::min(at_once, request.ids.size()); ++i)
       next_group(j);
     return answer;
@@ -235,11 +239,14 @@ grade_patience(const runtime::config::reward_block& reward,
   const auto row = duration_of(deadline::grade, deadline_scale);
   if (reward.kind != "python")
     return row;
-  const auto workers = static_cast<std::size_t>(reward.workers);
-  const auto calls = static_cast<std::int64_t>(
-    (num_groups + workers - 1) / std::max<std::size_t>(workers, 1));
-  return std::max(row, duration_of(deadline::worker_start, deadline_scale)
-                         + calls * call_patience(reward, deadline_scale));
+  const auto at_once =
+    std::min(max_pulls, static_cast<std::size_t>(reward.workers));
+  const auto calls =
+    static_cast<std::int64_t>((num_groups + at_once - 1) / at_once);
+  // A call that is cut off costs its worker, which is started again.
+  const auto start = duration_of(deadline::worker_start, deadline_scale);
+  return std::max(
+    row, start + calls * (call_patience(reward, deadline_scale) + start));
 }
 
 reward_pool_actor spawn_reward_pool(caf::actor_system& system,

@@ -480,7 +480,7 @@ void add_eval(std::vector<key_row>& rows) {
     rows, "eval", [](auto& job) { return &job.eval; }, {if_evaluated()}};
   b.key("every_steps", &eval_block::every_steps, count(0),
         "Steps between evaluations; 0: before and after only.");
-  b.key("max_prompts", &eval_block::max_prompts, count(1),
+  b.key("max_prompts", &eval_block::max_prompts, count(1, max_samples_per_step),
         "The first rows of data.eval, up to this many.");
   b.key("samples_per_prompt", &eval_block::samples_per_prompt,
         count(1, max_samples_per_step),

@@ -61,7 +61,7 @@ public:
         restore(info.loop_state);
       else
         step_start_ = job_.position();
-      if (config_.data.eval && !at_.evaluated_at_start) {
+      if (config_.data.eval && !at_.evaluated_at_start && !job_.is_stopping()) {
         evaluate_into("start");
         at_.evaluated_at_start = true;
       }

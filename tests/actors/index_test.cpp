@@ -179,8 +179,8 @@ TEST_CASE("the deadline of grading follows groups, workers and timeout") {
   reward.timeout_s = 30;
 
   CHECK(grade_patience(reward, 4, 1.0) == seconds{600});
-  CHECK(grade_patience(reward, 100, 1.0) == seconds{60 + 50 * 30});
-  CHECK(grade_patience(reward, 101, 0.5) == seconds{60 + 51 * 30} / 2);
+  CHECK(grade_patience(reward, 100, 1.0) == seconds{60 + 50 * 90});
+  CHECK(grade_patience(reward, 101, 0.5) == seconds{60 + 51 * 90} / 2);
   reward.kind = "final_number";
   CHECK(grade_patience(reward, 100, 1.0) == seconds{600});
 }
